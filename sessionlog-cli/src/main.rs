@@ -1,0 +1,2 @@
+//! The program `sessionlog`.
+fn main() {}
