@@ -1,1 +1,79 @@
-//! Not written yet.
+//! The file calls of a test process, interposed: counted by kind below a
+//! folder, and stopped by a kill at an exact call.
+//!
+//! The crate defines libc's file functions itself and forwards them by system
+//! calls. Linked into a test binary they take the place of libc's: for Rust's
+//! std, for crates that call libc, for C code, and for shared libraries. No
+//! `LD_PRELOAD`, no root rights, no mount, and no change in what is tested.
+//!
+//! - [`armed`] says whether that works in this build. Ask it first: what is
+//!   not armed counts nothing.
+//! - [`Watch`] counts the calls below one folder: "one write and one flush per
+//!   commit" becomes an assertion on [`Counts`].
+//! - [`Plan`] and [`arm_from_env`] let a re-executed child kill itself before,
+//!   in the middle of, or after its n-th call.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # if sessionlog_crashfs::armed().is_err() { return Ok(()); }
+//! let folder = tempfile::tempdir()?;
+//! let watch = sessionlog_crashfs::Watch::new(folder.path())?;
+//! std::fs::write(folder.path().join("a"), "four")?;
+//! let counts = watch.counts();
+//! assert_eq!((counts.creates, counts.writes, counts.bytes_written), (1, 1, 4));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It belongs among the `dev-dependencies`: whatever links it gets the hooks.
+//! Without an open watch a hook is one load and the system call.
+//!
+//! # What the hooks may do
+//!
+//! They allocate nothing, take no lock, and keep nothing per thread, so they
+//! work before `main`, in signal handlers and between `fork` and `exec`.
+//! `errno` is set by an error and kept by a success. `EINTR` is passed on.
+//! A forked or spawned child counts nothing: a watch belongs to the process
+//! that made it. Where a call takes place is asked of `/proc` each time
+//! instead of kept in a table of descriptors, which would go wrong whenever
+//! libc closes one by itself (`closedir`, `fclose`). So `close`, `dup` and
+//! `fcntl` are left alone.
+//!
+//! # Holes, and their cures
+//!
+//! | hole | cure |
+//! |---|---|
+//! | Nobody names the crate, so it is not linked | naming [`armed`] links it |
+//! | Raw system calls (`rustix` without `use-libc`) | depending on this crate switches `rustix` 1 to libc, and [`armed`] checks it; older or other such crates: look whether [`Counts`] add up |
+//! | C's `fopen`, `fwrite`, `fclose`, and `mkstemp`, `mkdtemp`, `mkfifo`, call libc from the inside | none; Rust's std uses none of them |
+//! | Stores through shared mappings are no calls | [`Counts::shared_maps`] is not zero; a mapping made writable later by `mprotect` is not seen |
+//! | `io_uring` and Linux AIO | set-up is refused with `ENOSYS` while a watch is open; a ring from before is not seen |
+//! | Copies inside the kernel (`copy_file_range`, `sendfile`, `splice`, `FICLONE`) | to a watched file refused, with the error that makes std and others read and write |
+//! | Files opened with `O_SYNC` or `O_DSYNC` flush by writing | counted as writes only |
+//! | `syncfs` on a file outside flushes the root's files too | counted for roots that hold the file; `sync` counts for all |
+//! | Owner, mode, times, extended attributes, `mknod` | not counted: no guarantee here rests on them |
+//! | Another thread makes or removes the name at the same moment | a creation may be counted as none, or twice |
+//! | A dangling link as the name of a new file | counted where the link is |
+//! | No file descriptor left to ask with | [`Counts::unresolved`] is not zero |
+//! | `chroot`, or `/proc` unmounted later | none: nothing is counted from then on |
+//! | `pthread_cancel` at a file call | the hooks are no points of cancellation |
+//! | More than Linux x86-64 or aarch64 with glibc | [`armed`] and [`Watch::new`] say no |
+
+mod armed;
+mod counts;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod interpose;
+mod kind;
+mod slot;
+mod stop;
+mod watch;
+
+pub use armed::{NotArmed, armed};
+pub use counts::Counts;
+pub use stop::{Moment, Plan, arm_from_env};
+pub use watch::Watch;
