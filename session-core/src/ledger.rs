@@ -235,3 +235,12 @@ fn repeat(events: &[NewEvent], stored: &[&Event]) -> Result<Range<SeqNum>> {
         )))
     }
 }
+
+/// The answer to who comes while somebody else drives the session (K1).
+pub fn held_error(holder: crate::Holder, expires_at: Option<crate::Timestamp>) -> Error {
+    let message = format!(
+        "the session is driven by somebody else, wait for them or read without a lease: {} since {}",
+        holder.owner, holder.since
+    );
+    Error::new(ErrorKind::LeaseHeld { holder, expires_at }, message)
+}

@@ -1,0 +1,233 @@
+//! A handle on a backend.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt};
+
+use crate::projection::name_of;
+use crate::{
+    Backend, Card, Error, ErrorKind, Finding, Head, Projection, Repair, Result, Session, SessionId,
+    SessionRef, Snapshot,
+};
+
+/// All sessions of one storage.
+///
+/// Cloning is cheap; clones share the backend.
+///
+/// ```
+/// use sessionlog_core::{Kind, LeaseRequest, Memory, NewEvent, Owner, Store};
+///
+/// # pollster::block_on(async {
+/// let store = Store::new(Memory::new());
+/// let session = store.create("s1".parse()?).await?;
+///
+/// let writer = session.acquire(LeaseRequest::new(Owner::new("docs")?)).await?;
+/// let hello = NewEvent::json(Kind::from_static("message"), r#"{"role":"user"}"#)?;
+/// writer.append_one(hello).await?;
+/// writer.release().await?;
+///
+/// let mut events = session.read(sessionlog_core::SeqNum::all());
+/// while let Some(event) = events.next().await {
+///     println!("{}", event?.data);
+/// }
+/// # Ok::<(), sessionlog_core::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    backend: Arc<dyn Backend>,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The name.
+    pub id: SessionId,
+    /// Its card; an error if the session is there but can't be read.
+    pub card: Result<Card>,
+}
+
+impl Store {
+    /// A store on a backend.
+    pub fn new(backend: impl Backend) -> Self {
+        Self {
+            backend: Arc::new(backend),
+        }
+    }
+
+    /// A store on a backend that is shared with others.
+    pub fn shared(backend: Arc<dyn Backend>) -> Self {
+        Self { backend }
+    }
+
+    /// The backend, for what only implementers need.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Makes an empty session.
+    ///
+    /// # Errors
+    /// `Conflict` if the id is in use; `Unavailable`.
+    pub async fn create(&self, id: SessionId) -> Result<Session> {
+        let at = SessionRef::fresh(id);
+        self.backend.create(&at).await?;
+        Ok(Session::new(self.backend.clone(), at))
+    }
+
+    /// Opens a session that is there.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none of that name; `Corrupt` if it is there and can't be read.
+    pub async fn open(&self, id: &SessionId) -> Result<Session> {
+        let (at, _) = self.backend.head(id).await?;
+        Ok(Session::new(self.backend.clone(), at))
+    }
+
+    /// Opens a session, or makes it if there is none of that name. One that is there but can't be
+    /// read is an error, never a new session.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Unavailable`.
+    pub async fn open_or_create(&self, id: SessionId) -> Result<Session> {
+        match self.open(&id).await {
+            Err(error) if error.is_not_found() => match self.create(id.clone()).await {
+                // Another process was faster.
+                Err(error) if matches!(error.kind(), ErrorKind::Conflict { .. }) => {
+                    self.open(&id).await
+                }
+                created => created,
+            },
+            opened => opened,
+        }
+    }
+
+    /// The names of all sessions, sorted.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn ids(&self) -> Result<Vec<SessionId>> {
+        let mut ids: Vec<_> = self.backend.sessions().try_collect().await?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// All sessions with their cards, the newest first.
+    ///
+    /// One scan over the cards, and of each log only its end; a log is read only where its card is
+    /// missing or behind, and then only behind the card. Writes nothing.
+    ///
+    /// # Errors
+    /// `Unavailable` if the store can't be listed; what is wrong with one session is told in its
+    /// place.
+    pub async fn cards(&self) -> Result<Vec<Listed>> {
+        let mut saved: HashMap<SessionId, Snapshot> = self
+            .backend
+            .scan(&name_of::<Card>()?, Card::VERSION)
+            .try_collect()
+            .await?;
+        let mut all = Vec::new();
+        let mut ids = self.backend.sessions();
+        while let Some(id) = ids.next().await {
+            let id = id?;
+            let card = self.card(&id, saved.remove(&id)).await;
+            if !matches!(&card, Err(error) if error.is_not_found()) {
+                all.push(Listed { id, card });
+            }
+        }
+        all.sort_by(|a, b| newest(b).cmp(&newest(a)).then_with(|| a.id.cmp(&b.id)));
+        Ok(all)
+    }
+
+    async fn card(&self, id: &SessionId, saved: Option<Snapshot>) -> Result<Card> {
+        let (at, head) = self.backend.head(id).await?;
+        if let Some(card) = saved.and_then(|snapshot| current(&snapshot, head)) {
+            return Ok(card);
+        }
+        let session = Session::new(self.backend.clone(), at);
+        Ok(session.project::<Card>().await?.state)
+    }
+
+    /// Deletes a session with everything that belongs to it, unless somebody drives it.
+    ///
+    /// # Errors
+    /// `LeaseHeld`, `NotFound`, `Unavailable`.
+    pub async fn delete(&self, id: &SessionId) -> Result<()> {
+        let (at, _) = self.backend.head(id).await?;
+        self.backend.delete(&at, None).await
+    }
+
+    /// Everything that is wrong with a stored session, readable or not. Writes nothing.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unavailable`.
+    pub async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
+        self.backend.verify(id).await
+    }
+
+    /// Mends a stored session, readable or not; with `apply` false it only says what it would do.
+    ///
+    /// # Errors
+    /// `LeaseHeld`, `NotFound`, `Unsupported`, `Unavailable`.
+    pub async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
+        self.backend.repair(id, apply).await
+    }
+
+    /// What lies in the storage but belongs to no session.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn strays(&self) -> Result<Vec<Finding>> {
+        self.backend.strays().await
+    }
+
+    /// The one session whose name starts with `prefix`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, `InvalidInput` with some of them if there are several.
+    pub async fn find(&self, prefix: &str) -> Result<SessionId> {
+        let mut ids = self.backend.sessions();
+        let mut found = Vec::new();
+        while let Some(id) = ids.next().await {
+            let id = id?;
+            if id.as_str() == prefix {
+                return Ok(id);
+            }
+            if id.as_str().starts_with(prefix) {
+                found.push(id);
+            }
+        }
+        found.sort_unstable();
+        match found.as_slice() {
+            [id] => Ok(id.clone()),
+            [] => Err(Error::not_found(format!(
+                "no session has this name or prefix: {prefix}"
+            ))),
+            several => {
+                let some: Vec<_> = several.iter().take(5).map(SessionId::as_str).collect();
+                Err(Error::invalid(format!(
+                    "{} sessions start with {prefix:?}, give more of the name: {}",
+                    several.len(),
+                    some.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+/// The saved card, if it is the card of the log as it is now.
+fn current(snapshot: &Snapshot, head: Head) -> Option<Card> {
+    let same = snapshot.covers == head.tail && snapshot.log == head.sum;
+    same.then(|| serde_json::from_slice(&snapshot.state).ok())
+        .flatten()
+}
+
+fn newest(listed: &Listed) -> Option<crate::Timestamp> {
+    listed.card.as_ref().ok().and_then(|card| card.updated)
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
+}
