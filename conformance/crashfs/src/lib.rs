@@ -26,7 +26,10 @@
 //! ```
 //!
 //! It belongs among the `dev-dependencies`: whatever links it gets the hooks.
-//! Without an open watch a hook is one load and the system call.
+//! Without an open watch a hook is one load and the system call. With one, a
+//! call on a descriptor costs one more look at `/proc` (about 4 µs on a slow
+//! virtual machine), and a call on a name three more system calls for each
+//! name (about 10 µs), whether or not it is below a root.
 //!
 //! # What the hooks may do
 //!
@@ -57,7 +60,7 @@
 //! | No file descriptor left to ask with | [`Counts::unresolved`] is not zero |
 //! | `chroot`, or `/proc` unmounted later | none: nothing is counted from then on |
 //! | `pthread_cancel` at a file call | the hooks are no points of cancellation |
-//! | More than Linux x86-64 or aarch64 with glibc | [`armed`] and [`Watch::new`] say no |
+//! | Systems other than Linux with glibc on x86-64 or aarch64 | [`armed`] and [`Watch::new`] say no |
 
 mod armed;
 mod counts;
@@ -69,6 +72,15 @@ mod counts;
 ))]
 mod interpose;
 mod kind;
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        target_pointer_width = "64",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    expect(dead_code, reason = "only the hooks look at the table")
+)]
 mod slot;
 mod stop;
 mod watch;

@@ -3,6 +3,12 @@
 use core::arch::asm;
 use libc::c_long;
 
+/// The number that the libc crate doesn't know on every processor.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const SYS_SYNC_FILE_RANGE: c_long = 277;
+#[cfg(target_arch = "aarch64")]
+pub(crate) const SYS_SYNC_FILE_RANGE: c_long = 84;
+
 /// Calls the kernel; the answer is its own, with errors as `-errno`.
 /// Missing arguments are zero.
 ///

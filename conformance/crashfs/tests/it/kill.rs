@@ -55,7 +55,7 @@ fn scatters_until_it_is_killed() {
         IoSlice::new(b"three"),
         IoSlice::new(b""),
     ];
-    file.write_vectored(&parts).unwrap();
+    assert_eq!(file.write_vectored(&parts).unwrap(), 8);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use libc::{c_int, c_uint, off64_t, size_t};
 use crate::{
     interpose::{
         gate, maps, place,
-        raw::{answer, sys},
+        raw::{self, answer, sys},
     },
     kind::Kind,
 };
@@ -42,7 +42,12 @@ pub(crate) unsafe extern "C" fn sync_file_range(
     flags: c_uint,
 ) -> c_int {
     // SAFETY: plain numbers.
-    let call = || unsafe { sys!(SYS_sync_file_range, fd, offset, len, flags) };
+    let call = || unsafe {
+        raw::call(
+            raw::SYS_SYNC_FILE_RANGE,
+            [fd as usize, offset as usize, len as usize, flags as usize],
+        )
+    };
     answer(gate::pass(place::of_fd(fd), Kind::RangeFlush, call)) as c_int
 }
 

@@ -57,7 +57,7 @@ unsafe fn files(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<c_long
             libc::SYS_fsync => flush::fsync(fd) as c_long,
             libc::SYS_fdatasync => flush::fdatasync(fd) as c_long,
             libc::SYS_syncfs => flush::syncfs(fd) as c_long,
-            libc::SYS_sync_file_range => {
+            raw::SYS_SYNC_FILE_RANGE => {
                 flush::sync_file_range(fd, b as _, c as _, d as c_uint) as c_long
             }
             libc::SYS_sync => {
@@ -106,6 +106,7 @@ unsafe fn named(number: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<c_long
             libc::SYS_rmdir => names::rmdir(a as _),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_mkdir => names::mkdir(a as _, b as mode_t),
+            #[cfg(target_arch = "x86_64")]
             libc::SYS_renameat => names::renameat(a as c_int, b as _, c as c_int, d as _),
             libc::SYS_renameat2 => {
                 names::renameat2(a as c_int, b as _, c as c_int, d as _, e as c_uint)
