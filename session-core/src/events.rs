@@ -8,18 +8,21 @@ use futures_util::stream::{BoxStream, Stream, StreamExt};
 
 use crate::{Event, Head, Result};
 
+/// Chunks of events, each with the verified end of the log behind it.
+pub(crate) type Verified = BoxStream<'static, Result<(Vec<Event>, Head)>>;
+
 /// Verified events, in order; made by [`Session`](crate::Session).
 ///
 /// It ends after an error. Use [`next`](Self::next) for one event at a time,
 /// [`next_chunk`](Self::next_chunk) for as many as came at once, or the [`Stream`] that it is.
 pub struct Events {
-    chunks: BoxStream<'static, Result<(Vec<Event>, Head)>>,
+    chunks: Verified,
     ready: vec::IntoIter<Event>,
     head: Option<Head>,
 }
 
 impl Events {
-    pub(crate) fn new(chunks: BoxStream<'static, Result<(Vec<Event>, Head)>>) -> Self {
+    pub(crate) fn new(chunks: Verified) -> Self {
         Self {
             chunks,
             ready: Vec::new().into_iter(),

@@ -1,8 +1,9 @@
 //! New events as they are appended.
 
 use futures_util::StreamExt;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream;
 
+use crate::events::Verified;
 use crate::verify::verified;
 use crate::{Event, Head, Result, SeqNum, Session};
 
@@ -11,14 +12,11 @@ struct Follow {
     session: Session,
     next: SeqNum,
     head: Option<Head>,
-    live: Option<BoxStream<'static, Result<(Vec<Event>, Head)>>>,
+    live: Option<Verified>,
 }
 
 /// The events from a position on, stored and new: ends only with an error.
-pub(crate) fn follow(
-    session: Session,
-    from: SeqNum,
-) -> BoxStream<'static, Result<(Vec<Event>, Head)>> {
+pub(crate) fn follow(session: Session, from: SeqNum) -> Verified {
     let follow = Follow {
         session,
         next: from,

@@ -1,4 +1,18 @@
 //! Durable, replayable session logs for AI agents: the core.
+//!
+//! An agent's session is an append-only log of [`Event`]s. This crate has what all storages share:
+//!
+//! - **for users**: a [`Store`] of sessions, a [`Session`] to read, follow and append to, and the
+//!   [`Writer`] that holds the lease; [`Card`]s for lists, [`Projection`]s for folds of one's own;
+//! - **for authors of backends**: the traits [`EventLog`], [`SnapshotStore`], [`LeaseStore`],
+//!   [`BlobStore`] and [`Upkeep`], and the [`Ledger`], which holds the rules of an append in one
+//!   place, so that a backend is left with moving bytes;
+//! - [`Memory`], the reference backend.
+//!
+//! It has no database and no runtime: futures may be driven by any executor. Every event that a
+//! user sees was verified here against the checksums chained through its log ([`Sum`]), whatever
+//! backend it came from.
+//!
 #![doc = include_str!("../GUARANTEES.md")]
 
 mod backend;

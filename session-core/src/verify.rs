@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt};
+
+use crate::events::Verified;
 
 use crate::{
     Backend, Chunks, Error, Event, EventLog, Finding, Head, Place, Result, SeqNum, SessionId,
@@ -29,7 +31,7 @@ pub(crate) fn verified(
     session: SessionRef,
     range: Range<SeqNum>,
     base: Option<Head>,
-) -> BoxStream<'static, Result<(Vec<Event>, Head)>> {
+) -> Verified {
     let opened = async move {
         let (present, end) = backend.head(&session.id).await?;
         if present != session {

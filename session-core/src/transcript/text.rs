@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The words in a message of the OpenAI chat, OpenAI responses or Anthropic messages shape, or in a
+/// The words in a message of the chat, responses or Anthropic messages shape, or in a
 /// list of such content: strings and text blocks, joined by newlines. Anything else gives nothing.
 pub fn text_of(message: &RawValue) -> String {
     let mut out = String::new();

@@ -1,0 +1,38 @@
+//! A lost answer is settled by looking, never by guessing.
+
+use crate::wrapper::{Fault, Wrapper, message};
+use sessionlog_core::*;
+
+fn appended_once(faults: &[Fault]) -> (Result<std::ops::Range<SeqNum>>, u64, u32) {
+    pollster::block_on(async {
+        let backend = Wrapper::faulty(faults);
+        let store = Store::new(backend.clone());
+        let session = store.create("s".parse().unwrap()).await.unwrap();
+        let owner = Owner::new("test").unwrap();
+        let writer = session.acquire(LeaseRequest::new(owner)).await.unwrap();
+        let outcome = writer.append(vec![message("a"), message("b")]).await;
+        let tries = *backend.appends.lock().unwrap();
+        (outcome, session.tail().await.unwrap().get(), tries)
+    })
+}
+
+#[test]
+fn a_batch_whose_answer_was_lost_is_there_once() {
+    let (range, tail, tries) = appended_once(&[Fault::AnswerLost]);
+    assert_eq!(range.unwrap(), SeqNum::ZERO..SeqNum::new(2));
+    assert_eq!((tail, tries), (2, 2));
+}
+
+#[test]
+fn a_batch_that_never_arrived_is_sent_again() {
+    let (range, tail, tries) = appended_once(&[Fault::AnswerLost, Fault::RequestLost]);
+    assert_eq!(range.unwrap(), SeqNum::ZERO..SeqNum::new(2));
+    assert_eq!((tail, tries), (2, 3));
+}
+
+#[test]
+fn an_outcome_that_stays_unknown_is_said_to_be_unknown() {
+    let (outcome, tail, tries) = appended_once(&[Fault::RequestLost; 9]);
+    assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Indeterminate);
+    assert_eq!((tail, tries), (0, 4));
+}
