@@ -10,8 +10,16 @@ struct Scheme {
 }
 
 const SCHEMES: &[Scheme] = &[
-    Scheme { name: "jsonl", feature: "jsonl", compiled: cfg!(feature = "jsonl") },
-    Scheme { name: "memory", feature: "", compiled: true },
+    Scheme {
+        name: "jsonl",
+        feature: "jsonl",
+        compiled: cfg!(feature = "jsonl"),
+    },
+    Scheme {
+        name: "memory",
+        feature: "",
+        compiled: true,
+    },
 ];
 
 /// The schemes that [`open`] takes in this build.
@@ -51,15 +59,19 @@ pub async fn open(url: &str) -> Result<Store> {
     match name {
         "memory" if rest.is_empty() => Ok(Store::new(Memory::new())),
         "memory" => Err(Error::invalid(format!("memory: takes no place: {url:?}"))),
-        _ if rest.is_empty() => {
-            Err(Error::invalid(format!("{name}: needs a place, such as {name}:sessions")))
-        }
+        _ if rest.is_empty() => Err(Error::invalid(format!(
+            "{name}: needs a place, such as {name}:sessions"
+        ))),
         #[cfg(feature = "jsonl")]
         "jsonl" => {
             let options = sessionlog_backend_jsonl::Options::default();
-            Ok(Store::new(sessionlog_backend_jsonl::Jsonl::open(rest, options)?))
+            Ok(Store::new(sessionlog_backend_jsonl::Jsonl::open(
+                rest, options,
+            )?))
         }
-        _ => Err(Error::internal(format!("the scheme {name:?} has no backend"))),
+        _ => Err(Error::internal(format!(
+            "the scheme {name:?} has no backend"
+        ))),
     }
 }
 
@@ -67,7 +79,9 @@ pub async fn open(url: &str) -> Result<Store> {
 fn is_scheme(name: &str) -> bool {
     name.len() > 1
         && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '+' | '-' | '.'))
+        && name
+            .chars()
+            .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '+' | '-' | '.'))
 }
 
 #[cfg(test)]

@@ -6,5 +6,4 @@ mod follow;
 mod ledger;
 mod projection;
 mod settle;
-mod tidy;
 mod wrapper;

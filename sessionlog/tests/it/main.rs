@@ -1,0 +1,4 @@
+//! The facade and the rules of the workspace.
+
+mod tidy;
+mod url;
