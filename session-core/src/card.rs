@@ -30,9 +30,9 @@ pub struct Card {
     pub effort: Option<String>,
     /// The mode of the harness.
     pub mode: Option<String>,
-    /// The earliest time of any event.
+    /// The earliest time of any event, imports themselves not counted.
     pub created: Option<Timestamp>,
-    /// The latest time of any event.
+    /// The latest time of any event, imports themselves not counted.
     pub updated: Option<Timestamp>,
     /// Events in the log.
     pub events: u64,
@@ -74,6 +74,9 @@ impl Card {
             return;
         }
         set(&mut self.model, message.model.as_deref());
+        set(&mut self.directory, message.directory.as_deref());
+        set(&mut self.branch, message.branch.as_deref());
+        set(&mut self.harness, message.harness.as_deref());
         match message.role {
             Role::Assistant => {
                 let part = message.response.is_some() && message.response == self.last_reply;
@@ -140,8 +143,11 @@ impl Projection for Card {
 
     fn apply(&mut self, event: &Event) {
         self.events += 1;
-        self.created = Some(self.created.map_or(event.at, |at| at.min(event.at)));
-        self.updated = Some(self.updated.map_or(event.at, |at| at.max(event.at)));
+        // When a session was imported says nothing about when it was.
+        if event.kind != kinds::IMPORT_STARTED && event.kind != kinds::IMPORT_FINISHED {
+            self.created = Some(self.created.map_or(event.at, |at| at.min(event.at)));
+            self.updated = Some(self.updated.map_or(event.at, |at| at.max(event.at)));
+        }
         // A payload that does not fit its kind is passed over.
         if event.kind == kinds::MESSAGE {
             let _ = event.data.view().map(|m: Message<'_>| self.message(&m));

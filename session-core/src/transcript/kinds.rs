@@ -57,10 +57,12 @@ kinds! {
     FILE_CHANGED = "file.changed";
     /// A note of the harness to the user. `{"text":"cancelled"}`
     NOTICE = "notice";
-    /// An import began. `{"format":"codex","file":"rollout.jsonl"}`
+    /// An import began. `{"format":"codex","file":"rollout.jsonl"}`; of the log of a sub-agent with
+    /// the session that it belongs to, in `parent`.
     IMPORT_STARTED = "import.started";
     /// A record of another tool that no other kind fits; see [`Source`](super::Source).
-    /// `{"source":{"format":"claude-code","line":1,"type":"mode"},"record":{…}}`
+    /// `{"source":{"format":"claude-code","line":1,"type":"mode"},"record":{…}}`; a line that is
+    /// blank has its `text` in place of a record, one that is too large for an event a `blob`.
     IMPORT_RECORD = "import.record";
     /// Bytes of an imported file that are no record, as text with escapes, or in base64.
     /// `{"source":{"format":"codex","line":7},"reason":"not JSON: …","text":"{\"a\":"}`

@@ -94,6 +94,15 @@ pub struct Message<'a> {
     /// Written by the harness, not typed by a person or made by the model: environment, reminders.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub injected: bool,
+    /// The working directory, where it is not the one of the message before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The git branch, where it is not the one of the message before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The program that drives the session, where it is not the one of the message before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
     /// Tokens and cost of the reply so far. The last part of a reply has the final figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

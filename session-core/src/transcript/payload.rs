@@ -105,8 +105,14 @@ pub struct PermissionResolved {
 pub struct Source {
     /// The format: `claude-code`, `codex`, `kvit-coder`, `lines`.
     pub format: String,
-    /// The line of the file, from 1.
+    /// The line of the file, from 1; 0 for what was made from the whole of another `file`.
     pub line: u64,
+    /// The place among several records that stand on one line, from 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub part: u32,
+    /// The file that the record is from, if it is not the log of the session itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The record's own type, as the other tool names it.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -119,4 +125,11 @@ pub struct Source {
     /// White space around the record on its line: before and behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pad: Option<(String, String)>,
+    /// The file ended here, without a newline, when the record was imported.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unterminated: bool,
+}
+
+fn is_zero(part: &u32) -> bool {
+    *part == 0
 }
