@@ -11,6 +11,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("sessionlog-core", &[], &[]),
     ("sessionlog-crashfs", &[], &[]),
+    ("sessionlog-local", &["sessionlog-core"], &[]),
     (
         "sessionlog-conformance",
         &["sessionlog-core", "sessionlog-crashfs"],
@@ -18,7 +19,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "sessionlog-backend-jsonl",
-        &["sessionlog-core"],
+        &["sessionlog-core", "sessionlog-local"],
         &["sessionlog-conformance", "sessionlog-crashfs"],
     ),
     (

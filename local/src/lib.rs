@@ -1,0 +1,9 @@
+//! What session stores on a local disk share.
+//!
+//! - [`files`]: files and folders that are private to their owner whatever the umask, that are never
+//!   reached through a symbolic link, and whose names are durable;
+//! - [`lock`]: locks of the operating system, which end with the process that holds them, and can be
+//!   looked at without being taken where the system allows it.
+
+pub mod files;
+pub mod lock;
