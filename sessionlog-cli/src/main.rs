@@ -1,2 +1,34 @@
-//! The program `sessionlog`.
-fn main() {}
+//! The program `sessionlog`: hands the process's arguments and streams to [`sessionlog_cli::run`].
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use sessionlog_cli::{App, Terminal, run};
+
+fn main() -> ExitCode {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    // What is exported or shown as JSON is never changed on its way out: colours are decided here,
+    // once, and not stripped behind the writer.
+    let terminal = Terminal {
+        input: stdin.is_terminal(),
+        out: stdout.is_terminal(),
+        err: stderr.is_terminal(),
+        colour_out: AutoStream::choice(&stdout) != ColorChoice::Never,
+        colour_err: AutoStream::choice(&stderr) != ColorChoice::Never,
+        width: terminal_size::terminal_size().map(|(width, _)| width.0),
+    };
+    let mut out = BufWriter::with_capacity(64 << 10, stdout.lock());
+    let exit = run(
+        std::env::args_os(),
+        &mut App {
+            out: &mut out,
+            err: &mut stderr.lock(),
+            input: &mut stdin.lock(),
+            terminal,
+            store: None,
+        },
+    );
+    drop(out.flush());
+    exit.into()
+}

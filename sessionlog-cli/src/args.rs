@@ -1,0 +1,83 @@
+//! The arguments of the program.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{append, completions, ls, man, repair, rm, show, stats, tail, verify, wake};
+use crate::context::Context;
+use crate::exit::EXIT_CODES;
+use crate::failure::Outcome;
+
+/// Durable, replayable session logs of AI agents
+///
+/// A session is an append-only log of events: messages, tool calls, results, permissions, usage.
+/// Sessions are named by their id or by the beginning of it, as far as that is unique.
+#[derive(Parser)]
+#[command(
+    name = "sessionlog",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = "Try it: sessionlog demo",
+    after_long_help = format!("Try it: sessionlog demo\n\n{EXIT_CODES}"),
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of all commands.
+#[derive(Args)]
+pub(crate) struct Globals {
+    /// The store, as scheme:place
+    ///
+    /// By default a JSONL store in the platform's folder for data: on Linux
+    /// `jsonl:~/.local/share/sessionlog`.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "SESSIONLOG_STORE",
+        help_heading = "Options of all commands"
+    )]
+    pub(crate) store: Option<String>,
+
+    /// Print JSON, one value a line; errors too, on standard error
+    #[arg(long, global = true, help_heading = "Options of all commands")]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Ls),
+    Show(show::Show),
+    Append(append::Append),
+    Tail(tail::Tail),
+    Stats(stats::Stats),
+    Wake(wake::Wake),
+    Verify(verify::Verify),
+    Repair(repair::Repair),
+    Rm(rm::Rm),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
+        match self {
+            Self::Ls(it) => it.run(cx).await,
+            Self::Show(it) => it.run(cx).await,
+            Self::Append(it) => it.run(cx).await,
+            Self::Tail(it) => it.run(cx).await,
+            Self::Stats(it) => it.run(cx).await,
+            Self::Wake(it) => it.run(cx).await,
+            Self::Verify(it) => it.run(cx).await,
+            Self::Repair(it) => it.run(cx).await,
+            Self::Rm(it) => it.run(cx).await,
+            Self::Completions(it) => it.run(cx),
+            Self::Man(it) => it.run(cx),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The commands, one file each.
+
+pub(crate) mod append;
+pub(crate) mod completions;
+pub(crate) mod ls;
+pub(crate) mod man;
+pub(crate) mod repair;
+pub(crate) mod rm;
+pub(crate) mod show;
+pub(crate) mod stats;
+pub(crate) mod tail;
+pub(crate) mod verify;
+pub(crate) mod wake;

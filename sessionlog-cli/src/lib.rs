@@ -1,0 +1,22 @@
+//! The program `sessionlog`: sessions of AI agents imported, listed, shown, checked, repaired and
+//! exported, on any store.
+//!
+//! The program is [`run`], a function of its arguments and its streams, so that tests can call it;
+//! `main` only hands it those of the process. What every command prints with `--json`, and all exit
+//! codes, are in the crate's README.
+
+mod app;
+mod args;
+mod commands;
+mod context;
+mod exit;
+mod failure;
+mod interrupted;
+mod json;
+mod run;
+mod text;
+mod view;
+
+pub use app::{App, Terminal};
+pub use exit::Exit;
+pub use run::{command, run};

@@ -1,0 +1,109 @@
+//! Events for people to read.
+
+use std::io::{self, Write};
+
+use sessionlog::Event;
+use sessionlog::transcript::{Message, Role, kinds};
+
+use crate::text::{Paint, block, line};
+
+/// Writes events as a transcript: messages in full, everything else on one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    paint: Paint,
+    width: usize,
+}
+
+/// A line about an event, where there is no terminal to say how wide it may be.
+const WIDTH: usize = 120;
+
+impl View {
+    pub(crate) fn new(paint: Paint, width: Option<u16>) -> Self {
+        let width = width.map_or(WIDTH, usize::from).max(40);
+        Self { paint, width }
+    }
+
+    /// Writes one event.
+    pub(crate) fn event(self, out: &mut dyn Write, event: &Event) -> io::Result<()> {
+        if event.kind == kinds::MESSAGE
+            && let Ok(message) = event.data.view::<Message<'_>>()
+        {
+            self.message(out, event, &message)
+        } else {
+            self.one_line(out, event)
+        }
+    }
+
+    fn message(self, out: &mut dyn Write, event: &Event, message: &Message<'_>) -> io::Result<()> {
+        self.heading(out, event, message)?;
+        let text = message.text();
+        let text = block(text.trim_end());
+        if !text.is_empty() {
+            writeln!(out, "{text}")?;
+        }
+        for call in &message.calls {
+            let (name, id) = (line(&call.name), line(&call.id));
+            writeln!(
+                out,
+                "{} {}",
+                self.paint.tool(format_args!("→ {name}")),
+                self.paint.dim(id)
+            )?;
+        }
+        for result in &message.results {
+            let id = line(&result.id);
+            write!(out, "{} {}", self.paint.tool("←"), self.paint.dim(id))?;
+            if result.error {
+                write!(out, " {}", self.paint.bad("failed"))?;
+            }
+            writeln!(out)?;
+        }
+        writeln!(out)
+    }
+
+    fn heading(self, out: &mut dyn Write, event: &Event, message: &Message<'_>) -> io::Result<()> {
+        let role = message.role.as_str();
+        match message.role {
+            Role::User => write!(out, "{}", self.paint.strong(self.paint.good(role)))?,
+            Role::Assistant => write!(out, "{}", self.paint.strong(self.paint.tool(role)))?,
+            _ => write!(out, "{}", self.paint.strong(role))?,
+        }
+        let mut about = String::new();
+        for part in [message.agent.as_deref(), message.model.as_deref()]
+            .into_iter()
+            .flatten()
+        {
+            about.push_str(" · ");
+            about.push_str(&line(part));
+        }
+        if message.injected {
+            about.push_str(" · injected");
+        }
+        let at = event.at.to_string().replace('T', " ");
+        let at = at.get(..19).unwrap_or_default();
+        let about = format_args!("{about} · {at} · #{}", event.seq);
+        writeln!(out, "{}", self.paint.dim(about))
+    }
+
+    /// `· #12 notice {"text":"cancelled"}`, cut to the width of the terminal.
+    fn one_line(self, out: &mut dyn Write, event: &Event) -> io::Result<()> {
+        let start = format!("· #{} {} ", event.seq, event.kind);
+        let room = self.width.saturating_sub(start.chars().count() + 1).max(10);
+        // A payload of megabytes is not looked at beyond what can be shown.
+        let head = event
+            .data
+            .as_bytes()
+            .get(..room * 4)
+            .unwrap_or(event.data.as_bytes());
+        let head = String::from_utf8_lossy(head);
+        let mut shown: String = head.chars().take(room).collect();
+        if shown.len() < event.data.len() {
+            shown.push('…');
+        }
+        writeln!(
+            out,
+            "{}",
+            self.paint.dim(format_args!("{start}{}", line(&shown)))
+        )
+    }
+}
