@@ -1,1 +1,62 @@
-//! Not written yet.
+//! Session logs in readable JSON Lines files.
+//!
+//! One folder a session, one line an event, durable when `append` returns. Any tool that knows
+//! JSON can read a log; the format is described in [`FORMAT.md`][format].
+//!
+//! ```
+//! use sessionlog_backend_jsonl::{Jsonl, Options};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path();
+//! let store = Jsonl::open(path, Options::default())?;
+//! assert!(store.path().is_absolute());
+//! # Ok::<(), sessionlog_core::Error>(())
+//! ```
+//!
+//! # What it costs
+//!
+//! A commit is one write and one `fdatasync`, shared by all appends of a session that wait in this
+//! process. Slices are found by bisection; there is no index.
+//!
+//! There are no threads and no runtime: input and output are done on the thread that polls, in
+//! steps of at most one commit or 256 KiB (or one event, if that is larger). Payloads are slices
+//! of what was read at once: who keeps a few of them for long should copy them.
+//!
+//! # Several processes
+//!
+//! Any number may read, append and list at the same time. Locks are those of the operating system:
+//! they end with the process that holds them. On Linux they are open file description locks, and
+//! whether a lease is held can be asked without taking it. Elsewhere
+//! [`holder`](sessionlog_core::LeaseStore::holder) answers `Unknown`, and a lease can't be taken
+//! from a live holder.
+//!
+//! # Limits
+//!
+//! The store must be on a file system of the machine itself: `flush` and locks mean too little on
+//! network file systems. Linux is what it is tested on; macOS and Windows compile from the same code.
+//!
+//! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-jsonl/FORMAT.md
+
+mod commit;
+mod create;
+mod dir;
+mod find;
+mod format;
+mod header;
+mod kept;
+mod lease;
+mod life;
+mod lock;
+mod log;
+mod options;
+mod prefix;
+mod read;
+mod root;
+mod slots;
+mod store;
+mod sys;
+mod tail;
+mod torn;
+
+pub use options::Options;
+pub use store::Jsonl;

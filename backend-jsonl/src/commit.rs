@@ -1,0 +1,374 @@
+//! A commit: what is queued becomes one write and one flush.
+
+use std::fs::{self, File};
+use std::io::ErrorKind as Io;
+use std::ops::Range;
+use std::time::Duration;
+
+use futures_timer::Delay;
+use futures_util::lock::MutexGuard;
+use sessionlog_core::{
+    Admission, AppendCondition, Error, ErrorKind, Event, FencingToken, Ledger, NewEvent, Result,
+    SeqNum, Wanted,
+};
+
+use crate::dir::APPEND_LOCK;
+use crate::format::{Part, encode};
+use crate::life::{Known, Life};
+use crate::lock::{try_whole, unlock_whole};
+use crate::options::Options;
+use crate::read::Reader;
+use crate::slots::Slots;
+use crate::sys::{
+    Identity, failed, is_dir, open_or_create, open_write, read_range, wide, write_all_at,
+};
+use crate::tail::End;
+use crate::torn::Rest;
+
+/// What one caller wants to append.
+pub(crate) struct Request {
+    pub(crate) events: Vec<NewEvent>,
+    pub(crate) condition: AppendCondition,
+}
+
+/// What whoever holds the append lock works with.
+#[derive(Default)]
+pub(crate) struct Bench {
+    lock: Option<File>,
+    writer: Option<Writer>,
+    /// A write at this byte failed and could not be taken back: what is there now is to be written
+    /// anew, since its flush said that it may be lost.
+    unflushed: Option<u64>,
+    buffer: Vec<u8>,
+}
+
+struct Writer {
+    file: File,
+    ledger: Ledger,
+}
+
+/// No more than this is written at once, unless one batch is larger.
+const GROUP: usize = 8 << 20;
+/// How much of the buffer is kept for the next commit.
+const KEEP: usize = 1 << 20;
+/// How long the lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The right to write to a session, against all threads and processes.
+pub(crate) struct AppendLock<'a> {
+    bench: MutexGuard<'a, Bench>,
+}
+
+impl Drop for AppendLock<'_> {
+    fn drop(&mut self) {
+        if let Some(lock) = &self.bench.lock
+            && unlock_whole(lock).is_err()
+        {
+            // Closing the file frees its lock for certain.
+            self.bench.lock = None;
+        }
+    }
+}
+
+impl Life {
+    /// Waits for the append lock, up to ten seconds.
+    pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
+        let mut bench = self.bench.lock().await;
+        let path = self.dir.join(APPEND_LOCK);
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if bench.lock.is_none() {
+                bench.lock = match open_or_create(&path) {
+                    Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
+                        return Err(self.session.gone());
+                    }
+                    opened => Some(opened.map_err(failed("open", &path))?),
+                };
+            }
+            let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
+            if locked.map_err(failed("lock", &path))? {
+                return Ok(AppendLock { bench });
+            }
+            if waited >= PATIENCE {
+                return Err(Error::unavailable(format!(
+                    "another process has been writing to the session for {} seconds and holds its \
+                     lock: {}",
+                    waited.as_secs(),
+                    path.display()
+                )));
+            }
+            Delay::new(pause).await;
+            waited += pause;
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether the session's log is still this file. To be asked under the append lock.
+    pub(crate) fn is_current(&self) -> Result<u64> {
+        match fs::symlink_metadata(&self.events) {
+            Ok(meta) if Identity::of(&meta) == self.identity => Ok(meta.len()),
+            Ok(_) => Err(self.replaced()),
+            Err(e) if e.kind() == Io::NotFound && is_dir(self.dir.path()) => Err(
+                crate::life::damaged(&self.session.id, "the log of the session is missing"),
+            ),
+            Err(e) if e.kind() == Io::NotFound => Err(self.session.gone()),
+            Err(e) => Err(failed("look at", &self.events)(e)),
+        }
+    }
+
+    fn replaced(&self) -> Error {
+        match crate::header::of_file(&self.events) {
+            Ok(Some(header)) if header.session != self.session => self.session.gone(),
+            _ => crate::life::damaged(
+                &self.session.id,
+                "the file of the log was replaced while it was open",
+            ),
+        }
+    }
+}
+
+impl AppendLock<'_> {
+    /// Writes all requests, in order, and gives an outcome for each.
+    pub(crate) fn commit(
+        mut self,
+        life: &Life,
+        options: &Options,
+        requests: Vec<Request>,
+    ) -> Vec<Result<Range<SeqNum>>> {
+        let mut outcomes = Vec::with_capacity(requests.len());
+        let mut requests = requests.into_iter().peekable();
+        while requests.peek().is_some() {
+            if let Err(error) = self.ready(life) {
+                outcomes.extend(requests.map(|_| Err(error.clone())));
+                return outcomes;
+            }
+            let mut bytes = 0;
+            let round = std::iter::from_fn(|| {
+                let size: usize = requests.peek()?.events.iter().map(|e| e.data.len()).sum();
+                let fits = bytes == 0 || bytes + size <= GROUP;
+                bytes += size.max(1);
+                if fits { requests.next() } else { None }
+            });
+            let round = round.collect();
+            outcomes.extend(self.round(life, options, round));
+        }
+        outcomes
+    }
+
+    /// Brings the writer up to the end of the file.
+    pub(crate) fn ready(&mut self, life: &Life) -> Result<()> {
+        let size = life.is_current()?;
+        let behind = |known: Known, ledger: &Ledger| ledger.head() != known.end.head;
+        if let (Some(known), Some(writer)) = (life.known(), &self.bench.writer)
+            && !behind(known, &writer.ledger)
+            && life.unchanged(known, size)?
+        {
+            return Ok(());
+        }
+        let (file, ledger) = match self.bench.writer.take() {
+            Some(Writer { file, ledger }) => (file, Some(ledger)),
+            None => {
+                let opened = open_write(&life.events).map_err(failed("write to", &life.events))?;
+                (opened, None)
+            }
+        };
+        // A reader of this handle may have gone on without the ledger.
+        let mut ledger = life.known().map(|known| match ledger {
+            Some(ledger) if !behind(known, &ledger) => ledger,
+            _ => Ledger::new(known.end.head),
+        });
+        let survey = life.survey(size, |event| {
+            if let Some(ledger) = &mut ledger {
+                ledger.advance(event);
+            }
+        })?;
+        let end = survey.known.end;
+        match survey.rest {
+            Rest::Damaged { at, what } => return Err(life.damage(end, at, what)),
+            Rest::Torn => {
+                let old = survey.bytes.iter().all(|b| matches!(b, 0 | b'\n'));
+                if !old {
+                    crate::kept::keep_tail(&life.dir, end, &survey.bytes)?;
+                }
+                cut(&file, end.offset).map_err(failed("cut the torn tail of", &life.events))?;
+                life.learn(Known {
+                    size: end.offset,
+                    clean: true,
+                    ..survey.known
+                });
+            }
+            Rest::Empty => life.learn(survey.known),
+        }
+        if let Some(from) = self.bench.unflushed {
+            read_range(&life.file, from, end.offset)
+                .and_then(|written| write_all_at(&file, &written, from))
+                .and_then(|()| file.sync_data())
+                .map_err(failed("flush", &life.events))?;
+            self.bench.unflushed = None;
+        }
+        let ledger = ledger
+            .filter(|_| !survey.jumped)
+            .filter(|ledger| ledger.head() == end.head)
+            .unwrap_or_else(|| Ledger::new(end.head));
+        self.bench.writer = Some(Writer { file, ledger });
+        Ok(())
+    }
+
+    /// One write and one flush.
+    fn round(
+        &mut self,
+        life: &Life,
+        options: &Options,
+        requests: Vec<Request>,
+    ) -> Vec<Result<Range<SeqNum>>> {
+        let Bench {
+            writer: Some(writer),
+            buffer,
+            ..
+        } = &mut *self.bench
+        else {
+            return Vec::new();
+        };
+        let Some(before) = life.known() else {
+            return Vec::new();
+        };
+        let mut newest = None;
+        let mut sealed: Vec<Event> = Vec::new();
+        let mut outcomes: Vec<_> = requests
+            .into_iter()
+            .map(|request| writer.admit(life, options, request, &mut newest, &mut sealed))
+            .collect();
+        if sealed.is_empty() {
+            return outcomes;
+        }
+        buffer.clear();
+        let mut part = Part {
+            at: 1,
+            of: wide(sealed.len()),
+        };
+        for event in &sealed {
+            encode(buffer, event, part);
+            part = part.next();
+        }
+        let offset = before.end.offset + wide(buffer.len());
+        if offset > before.size && options.write_ahead > 0 {
+            buffer.resize(buffer.len() + options.write_ahead, b'\n');
+        }
+        let busy = life.busy();
+        let written = write(&writer.file, buffer, before, life);
+        let head = writer.ledger.head();
+        if buffer.capacity() > KEEP {
+            *buffer = Vec::new();
+        }
+        match written {
+            Ok(size) => life.learn(Known {
+                end: End { offset, head },
+                size,
+                clean: true,
+            }),
+            Err(error) => {
+                self.bench.writer = None;
+                if matches!(error.kind(), ErrorKind::Indeterminate) {
+                    self.bench.unflushed = Some(before.end.offset);
+                }
+                life.doubt();
+                let tail = before.end.head.tail;
+                outcomes
+                    .iter_mut()
+                    .filter(|outcome| rests_on_more_than(outcome, tail))
+                    .for_each(|outcome| *outcome = Err(error.clone()));
+            }
+        }
+        drop(busy);
+        outcomes
+    }
+}
+
+/// Whether an outcome took for granted what lies behind `tail`.
+fn rests_on_more_than(outcome: &Result<Range<SeqNum>>, tail: SeqNum) -> bool {
+    match outcome {
+        Ok(range) => range.end > tail,
+        Err(error) => matches!(error.kind(), ErrorKind::Conflict { tail: t } if *t > tail),
+    }
+}
+
+impl Writer {
+    fn admit(
+        &mut self,
+        life: &Life,
+        options: &Options,
+        request: Request,
+        newest: &mut Option<FencingToken>,
+        sealed: &mut Vec<Event>,
+    ) -> Result<Range<SeqNum>> {
+        let Request { events, condition } = request;
+        let newest = match (*newest, condition.token) {
+            (Some(token), _) => token,
+            (None, None) => FencingToken::NONE,
+            (None, Some(_)) => *newest.insert(Slots::read(&life.dir)?.newest()),
+        };
+        let stored = match self.ledger.wanted(&events) {
+            Some(wanted) => {
+                let mut stored = stored(life, &wanted, &events)?;
+                stored.extend(sealed.iter().filter(|e| wanted.matches(e)).cloned());
+                stored
+            }
+            None => Vec::new(),
+        };
+        let admitted = self
+            .ledger
+            .admit(events, condition, &options.limits, newest, &stored)?;
+        match admitted {
+            Admission::Repeat(range) => Ok(range),
+            Admission::Write(events) => {
+                let end = self.ledger.head().tail;
+                let start = end.minus(wide(events.len()));
+                sealed.extend(events);
+                Ok(start..end)
+            }
+        }
+    }
+}
+
+/// The stored events that a batch may repeat. Ids are compared with `top`, which only grows along
+/// a log: nothing before the first line that reaches the smallest of them can be one of them.
+fn stored(life: &Life, wanted: &Wanted, events: &[NewEvent]) -> Result<Vec<Event>> {
+    let Some(known) = life.known() else {
+        return Ok(Vec::new());
+    };
+    let end = wanted.range.end.min(known.end.head.tail);
+    let smallest = events.iter().map(|event| event.id).min();
+    let from = life.first(known.end, None, |envelope| {
+        Some(envelope.seq >= wanted.range.start && Some(envelope.top()?) >= smallest)
+    })?;
+    let mut reader = Reader::at(from, None, end, known.end.offset);
+    let mut found = Vec::new();
+    while let Some(events) = reader.chunk(life)? {
+        found.extend(events.into_iter().filter(|event| wanted.matches(event)));
+    }
+    Ok(found)
+}
+
+/// Writes and flushes at the known end, or takes it back. Gives the length of the file.
+fn write(file: &File, bytes: &[u8], before: Known, life: &Life) -> Result<u64> {
+    let offset = before.end.offset;
+    let Err(error) = write_all_at(file, bytes, offset).and_then(|()| file.sync_data()) else {
+        return Ok(before.size.max(offset + wide(bytes.len())));
+    };
+    // The pages may count as clean now without being on the disk: a second flush would prove
+    // nothing. What was written is taken back instead.
+    match cut(file, offset) {
+        Ok(()) => Err(failed("write to", &life.events)(error)),
+        Err(_) => Err(Error::indeterminate(format!(
+            "the write failed and could not be taken back: {}",
+            life.events.display()
+        ))
+        .with_source(error)),
+    }
+}
+
+fn cut(file: &File, len: u64) -> std::io::Result<()> {
+    file.set_len(len)?;
+    file.sync_data()
+}

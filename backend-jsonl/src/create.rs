@@ -1,0 +1,126 @@
+//! The beginning and the end of a session: both happen with one rename.
+
+use std::fs;
+use std::io::ErrorKind as Io;
+use std::path::Path;
+
+use sessionlog_core::{Error, ErrorKind, Result, SessionRef, Timestamp};
+
+use crate::dir::{APPEND_LOCK, EVENTS, NEW, SessionDir, TRASH};
+use crate::header::Header;
+use crate::lock::try_whole;
+use crate::root::Root;
+use crate::store::Jsonl;
+use crate::sys::{create_new, failed, make_dir, open_write, sync_dir, unique, write_all_at};
+
+impl Jsonl {
+    /// Makes an empty session in a folder of its own and gives it its name when it is whole.
+    pub(crate) fn make(&self, session: &SessionRef) -> Result<()> {
+        self.root().ensure()?;
+        sweep(self.root());
+        let dir = self.dir(&session.id);
+        self.refuse_if_there(session, &dir)?;
+        let new = self.path().join(NEW);
+        make_dir(&new).map_err(failed("make the folder", &new))?;
+        for attempt in 0.. {
+            let unfinished = new.join(unique());
+            match build(&unfinished, session) {
+                Ok(lock) => {
+                    let made = fs::rename(&unfinished, dir.path());
+                    drop(lock);
+                    match made {
+                        Ok(()) => break,
+                        Err(e) => {
+                            drop(fs::remove_dir_all(&unfinished));
+                            self.refuse_if_there(session, &dir)?;
+                            return Err(failed("make the session's folder", dir.path())(e));
+                        }
+                    }
+                }
+                // A sweep of another process took it for a leftover before it was locked.
+                Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
+                Err(e) => {
+                    drop(fs::remove_dir_all(&unfinished));
+                    return Err(failed("make the session's folder", &unfinished)(e));
+                }
+            }
+        }
+        sync_dir(self.path()).map_err(|e| {
+            Error::indeterminate(format!(
+                "the session was made, but perhaps not durably: {}",
+                session.id
+            ))
+            .with_source(e)
+        })
+    }
+
+    fn refuse_if_there(&self, session: &SessionRef, dir: &SessionDir) -> Result<()> {
+        match fs::symlink_metadata(dir.path()) {
+            Err(e) if e.kind() == Io::NotFound => return Ok(()),
+            Err(e) => return Err(failed("look at", dir.path())(e)),
+            Ok(_) => {}
+        }
+        let (end, fault) = self.present(&session.id)?.look()?;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let tail = end.head.tail;
+        Err(Error::new(
+            ErrorKind::Conflict { tail },
+            format!("the session is there already, open it: {}", session.id),
+        ))
+    }
+
+    /// Takes a session out of the store: whole, then piece by piece. To be called under its lock.
+    pub(crate) fn unmake(&self, dir: &SessionDir) -> Result<()> {
+        let trash = self.path().join(TRASH);
+        make_dir(&trash).map_err(failed("make the folder", &trash))?;
+        let gone = trash.join(unique());
+        fs::rename(dir.path(), &gone).map_err(failed("delete", dir.path()))?;
+        sync_dir(self.path()).map_err(|e| {
+            Error::indeterminate("the session was deleted, but perhaps not durably").with_source(e)
+        })?;
+        sweep(self.root());
+        Ok(())
+    }
+}
+
+/// Builds a session's folder; its lock tells others that it is no leftover.
+fn build(path: &Path, session: &SessionRef) -> std::io::Result<fs::File> {
+    make_dir(path)?;
+    let lock = create_new(&path.join(APPEND_LOCK))?;
+    if !try_whole(&lock)? {
+        return Err(Io::NotFound.into());
+    }
+    let header = Header {
+        session: session.clone(),
+        created: Timestamp::now(),
+    };
+    let events = create_new(&path.join(EVENTS))?;
+    write_all_at(&events, &header.encode(), 0)?;
+    events.sync_all()?;
+    sync_dir(path)?;
+    Ok(lock)
+}
+
+/// Clears what crashes left. It is in nobody's way, so what can't be cleared now stays.
+fn sweep(root: &Root) {
+    let entries = |name: &str| {
+        let listed = fs::read_dir(root.path().join(name)).ok();
+        listed.into_iter().flatten().flatten().map(|e| e.path())
+    };
+    for path in entries(TRASH) {
+        drop(fs::remove_dir_all(path));
+    }
+    for path in entries(NEW) {
+        let lock = open_write(&path.join(APPEND_LOCK));
+        let abandoned = match &lock {
+            Ok(lock) => try_whole(lock).unwrap_or(false),
+            // Either it was left before it got its lock, or its maker is about to try again.
+            Err(e) => e.kind() == Io::NotFound,
+        };
+        if abandoned {
+            drop(fs::remove_dir_all(path));
+        }
+    }
+}

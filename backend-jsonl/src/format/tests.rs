@@ -1,0 +1,144 @@
+use super::*;
+use proptest::prelude::*;
+use sessionlog_core::{Head, Incarnation, NewEvent, SessionId};
+
+fn json() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        Just(b"null".to_vec()),
+        Just(b"{\n  \"a\": [1,\r\n\t2]\n}".to_vec()),
+        Just(b"\r1".to_vec()),
+        "[a-zA-Z0-9 ,:{}\\[\\]äöü\u{2028}]{0,80}".prop_map(|s| format!("\"{s}\"").into_bytes()),
+        "[a-z]{0,8}".prop_map(|s| format!("{{\"k\":\n\"{s}\\\\ \\\" \\u0000\"}}").into_bytes()),
+        prop::collection::vec(any::<i64>(), 0..20).prop_map(|v| serde_json::to_vec(&v).unwrap()),
+    ]
+}
+
+prop_compose! {
+    fn events()(
+        all in prop::collection::vec(
+            (any::<[u8; 16]>(), -62_000_000_000_000_000..253_000_000_000_000_000_i64, "[a-z][a-z0-9_]{0,20}(\\.[a-z]{1,5})?", json()),
+            1..5,
+        ),
+    ) -> Vec<NewEvent> {
+        all.into_iter().map(|(id, at, kind, data)| NewEvent {
+            id: EventId::from_bytes(id),
+            at: Timestamp::from_micros(at).unwrap(),
+            kind: Kind::new(&kind).unwrap(),
+            data: Data::from_json(data).unwrap(),
+        }).collect()
+    }
+}
+
+fn genesis() -> Head {
+    let id = SessionId::new("s").unwrap();
+    Head::genesis(&id, Incarnation::from_bytes([7; 16]))
+}
+
+/// The events of a commit as lines.
+fn lines(events: Vec<NewEvent>) -> (Vec<Event>, Vec<u8>) {
+    let mut head = genesis();
+    let sealed: Vec<_> = events.into_iter().map(|e| head.seal(e)).collect();
+    let mut out = Vec::new();
+    let mut part = Part {
+        at: 1,
+        of: sealed.len() as u64,
+    };
+    for event in &sealed {
+        encode(&mut out, event, part);
+        part = part.next();
+    }
+    (sealed, out)
+}
+
+/// What a reader makes of these bytes; `None` as soon as anything is wrong.
+fn read(bytes: Vec<u8>) -> Option<Vec<Event>> {
+    let id = SessionId::new("s").unwrap();
+    let bytes = Bytes::from(bytes);
+    let mut kinds = Kinds::default();
+    let (mut head, mut all, mut start) = (genesis(), Vec::new(), 0);
+    let mut due = None;
+    for end in memchr::memchr_iter(b'\n', &bytes) {
+        let line = scan(&bytes, start..end, &mut kinds)?;
+        if line.part
+            != due.unwrap_or(Part {
+                at: 1,
+                of: line.part.of,
+            })
+        {
+            return None;
+        }
+        due = (!line.part.is_last()).then(|| line.part.next());
+        head.verify(&id, &line.event).ok()?;
+        all.push(line.event);
+        start = end + 1;
+    }
+    (start == bytes.len() && due.is_none()).then_some(all)
+}
+
+proptest! {
+    #[test]
+    fn a_commit_round_trips_and_is_valid_json_lines(events in events()) {
+        let (sealed, bytes) = lines(events);
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            let value: serde_json::Value = serde_json::from_slice(line).unwrap();
+            prop_assert!(value["data"] != serde_json::Value::Null || value["text"].is_string()
+                || line.windows(11).any(|w| w == b"\"data\":null"));
+        }
+        prop_assert_eq!(read(bytes), Some(sealed));
+    }
+
+    #[test]
+    fn any_changed_byte_is_found(events in events(), at in any::<prop::sample::Index>(), byte: u8) {
+        let (_, mut bytes) = lines(events);
+        let at = at.index(bytes.len());
+        prop_assume!(bytes[at] != byte);
+        bytes[at] = byte;
+        prop_assert_eq!(read(bytes), None);
+    }
+
+    #[test]
+    fn any_missing_or_doubled_byte_is_found(events in events(), at in any::<prop::sample::Index>()) {
+        let (sealed, bytes) = lines(events);
+        let at = at.index(bytes.len());
+        let mut missing = bytes.clone();
+        missing.remove(at);
+        prop_assert_ne!(read(missing), Some(sealed.clone()));
+        let mut doubled = bytes;
+        doubled.insert(at, doubled[at]);
+        prop_assert_ne!(read(doubled), Some(sealed));
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_commit_is_found() {
+    let event = |n: u8, text: &'static str| {
+        NewEvent::json(Kind::from_static("message.part"), text)
+            .unwrap()
+            .with_id(EventId::from_bytes([9 - n; 16]))
+    };
+    let (_, bytes) = lines(vec![
+        event(0, r#"{"a":"x"}"#),
+        event(1, "[1,\n2]"),
+        event(2, "-0"),
+    ]);
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            assert_eq!(read(changed), None, "byte {at} bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn numbers_have_one_form() {
+    for n in [0, 7, 10, 12345, u64::MAX] {
+        let mut out = Vec::new();
+        number(&mut out, n);
+        assert_eq!(out, n.to_string().into_bytes());
+        assert_eq!(read_number(&out), Some((n, &b""[..])));
+    }
+    for bad in ["", "01", "-1", "18446744073709551616", "x"] {
+        assert_eq!(read_number(bad.as_bytes()), None, "{bad}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Leases: a number in a file for safety, a lock of the operating system for liveness.
+
+use std::fs::File;
+use std::io::ErrorKind as Io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sessionlog_core::{
+    Error, FencingToken, Holder, Lease, LeaseRequest, LeaseStore, Liveness, Owner, Result,
+    SessionRef, Timestamp, fence, held_error,
+};
+
+use crate::dir::{LEASE_LOCK, SessionDir};
+use crate::lock::{Probe, probe_token, try_token};
+use crate::slots::Slots;
+use crate::store::Jsonl;
+use crate::sys::{failed, open_or_create, open_read};
+
+/// The open file whose lock is the lease; closed when it is given back or dropped.
+struct Guard(Mutex<Option<File>>);
+
+impl Guard {
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a lease is held, as far as that can be seen without taking it.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Free,
+    Held,
+    Unknown,
+}
+
+/// Looks at the locks of the newest grant, and of the one before if it can't be told which of them
+/// is the newest. Takes nothing.
+fn look(dir: &SessionDir, slots: &Slots) -> Result<Seen> {
+    let path = dir.join(LEASE_LOCK);
+    let lock = match open_read(&path) {
+        Ok(lock) => lock,
+        Err(e) if e.kind() == Io::NotFound => return Ok(Seen::Free),
+        Err(e) => return Err(failed("open", &path)(e)),
+    };
+    for token in [slots.newest(), slots.whole()] {
+        match probe_token(&lock, token.get()).map_err(failed("look at the lock", &path))? {
+            Probe::Free => {}
+            Probe::Held => return Ok(Seen::Held),
+            Probe::Unknown => return Ok(Seen::Unknown),
+        }
+    }
+    Ok(Seen::Free)
+}
+
+/// Who holds the lease. Under the append lock only, since where locks can't be queried this takes
+/// it for a moment.
+pub(crate) fn held(dir: &SessionDir, slots: &Slots) -> Result<Option<Holder>> {
+    let held = match look(dir, slots)? {
+        Seen::Free => false,
+        Seen::Held => true,
+        Seen::Unknown => {
+            let path = dir.join(LEASE_LOCK);
+            let free = open_or_create(&path).and_then(|f| try_token(&f, slots.newest().get()));
+            !free.map_err(failed("lock", &path))?
+        }
+    };
+    held.then(|| holder(slots)).transpose()
+}
+
+/// The holder of a lease that is held, whether or not its description is whole.
+fn holder(slots: &Slots) -> Result<Holder> {
+    match slots.holder() {
+        Some(holder) => Ok(holder),
+        None => Ok(Holder {
+            owner: Owner::new("an owner whose name is damaged")?,
+            token: slots.newest(),
+            since: Timestamp::EPOCH,
+        }),
+    }
+}
+
+#[async_trait]
+impl LeaseStore for Jsonl {
+    async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
+        let life = self.life(session)?;
+        let _lock = life.lock().await?;
+        life.is_current()?;
+        let slots = Slots::read(&life.dir)?;
+        let path = life.dir.join(LEASE_LOCK);
+        let refuse = || holder(&slots).map_or_else(|e| e, |holder| held_error(holder, None));
+        if look(&life.dir, &slots)? == Seen::Held && !request.force {
+            return Err(refuse());
+        }
+        // The lock file comes after the token: a token file that is missing beside it is damage.
+        let lock = match open_read(&path) {
+            Err(e) if e.kind() == Io::NotFound => None,
+            _ => Some(open_or_create(&path).map_err(failed("open", &path))?),
+        };
+        let next = slots.newest().next();
+        let locked = |lock: &File| try_token(lock, next.get()).map_err(failed("lock", &path));
+        if let Some(lock) = &lock
+            && !locked(lock)?
+        {
+            return Err(if request.force {
+                Error::unsupported(
+                    "this system can't take a lease from a live holder: stop its process",
+                )
+            } else {
+                refuse()
+            });
+        }
+        let token = slots.grant(&life.dir, &request.owner)?;
+        let lock = match lock {
+            Some(lock) => lock,
+            None => {
+                let lock = open_or_create(&path).map_err(failed("open", &path))?;
+                if !locked(&lock)? {
+                    return Err(refuse());
+                }
+                lock
+            }
+        };
+        let guard = Guard(Mutex::new(Some(lock)));
+        Ok(Lease::new(
+            session.clone(),
+            token,
+            request.owner,
+            None,
+            guard,
+        ))
+    }
+
+    async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
+        let life = self.life(&lease.session)?;
+        fence(Some(lease.token), Slots::read(&life.dir)?.newest())?;
+        match lease.guard::<Guard>() {
+            Some(guard) if guard.slot().is_some() => Ok(()),
+            _ => Err(Error::invalid(
+                "the lease was given back, acquire a new one",
+            )),
+        }
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        if let Some(guard) = lease.guard::<Guard>() {
+            guard.slot().take();
+        }
+        Ok(())
+    }
+
+    async fn holder(&self, session: &SessionRef) -> Result<Liveness> {
+        let life = self.life(session)?;
+        loop {
+            let slots = Slots::read(&life.dir)?;
+            let newest = slots.newest();
+            if newest == FencingToken::NONE {
+                return Ok(Liveness::Idle);
+            }
+            let seen = look(&life.dir, &slots)?;
+            // A grant in between would make the two answers not belong together.
+            if Slots::read(&life.dir)?.newest() == newest {
+                return Ok(match seen {
+                    Seen::Free => Liveness::Idle,
+                    Seen::Held => Liveness::Live(slots.holder()),
+                    Seen::Unknown => Liveness::Unknown(
+                        "this system can't tell whether a lock is held without taking it".into(),
+                    ),
+                });
+            }
+        }
+    }
+}

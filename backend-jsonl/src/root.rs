@@ -1,0 +1,175 @@
+//! The folder of a store, and the file that says that it is one.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sessionlog_core::{Error, Place, Result};
+
+use crate::dir::{self, EVENTS, MARKER, NEW, TRASH};
+use crate::header::{FORMAT, unsupported};
+use crate::sys::{failed, make_dir, open_read, replace, sync_dir};
+
+/// The name of this backend in the marker.
+const BACKEND: &str = "jsonl";
+
+/// The folder of a store. It is made by the first write, never by a read.
+#[derive(Debug)]
+pub(crate) struct Root {
+    path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Marker {
+    backend: String,
+    format: u64,
+}
+
+/// What is at the path of a store.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// A store; `marked` if its marker is whole.
+    Store {
+        marked: bool,
+    },
+}
+
+impl Root {
+    /// Looks at a path, and refuses what is there if it is no JSONL store and can't become one.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path).map_err(failed("find", path))?;
+        let root = Self { path };
+        root.look()?;
+        Ok(root)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the store if it isn't there.
+    pub(crate) fn ensure(&self) -> Result<()> {
+        match self.look()? {
+            Found::Store { marked: true } => return Ok(()),
+            Found::Store { marked: false } => {}
+            Found::Nothing => make_all(&self.path)?,
+        }
+        let marker =
+            format!("{{\"store\":\"sessionlog\",\"backend\":\"{BACKEND}\",\"format\":{FORMAT}}}\n");
+        replace(&self.path, MARKER, marker.as_bytes(), true)
+    }
+
+    /// Whether there is a store; a read looks again, since another process may have made one.
+    pub(crate) fn is_there(&self) -> Result<bool> {
+        Ok(self.look()? != Found::Nothing)
+    }
+
+    fn look(&self) -> Result<Found> {
+        let path = &self.path;
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => {
+                return Err(Error::invalid(format!(
+                    "the path of a JSONL store is not a folder: {}",
+                    path.display()
+                )));
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(e) if e.kind() == ErrorKind::NotADirectory => {
+                return Err(Error::invalid(format!(
+                    "part of the path of the store is a file: {}",
+                    path.display()
+                ))
+                .with_source(e));
+            }
+            Err(e) => return Err(failed("look at the store", path)(e)),
+        }
+        let file = path.join(MARKER);
+        match open_read(&file).and_then(std::io::read_to_string) {
+            Ok(text) => match serde_json::from_str::<Marker>(&text) {
+                Ok(marker) => marker.check(),
+                Err(_) if self.has_sessions()? => Ok(Found::Store { marked: false }),
+                Err(e) => Err(Error::corrupt(
+                    Place::file(MARKER),
+                    "the file that marks a store is damaged, and there are no sessions beside it",
+                )
+                .with_source(e)),
+            },
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                if self.is_empty()? || self.has_sessions()? {
+                    return Ok(Found::Store { marked: false });
+                }
+                Err(Error::invalid(format!(
+                    "the folder is not empty and is no sessionlog store, name another: {}",
+                    path.display()
+                )))
+            }
+            Err(e) => Err(failed("read", &file)(e)),
+        }
+    }
+
+    fn entries(&self) -> Result<impl Iterator<Item = Result<fs::DirEntry>>> {
+        let listed = fs::read_dir(&self.path).map_err(failed("list", &self.path))?;
+        Ok(listed.map(|entry| entry.map_err(failed("list", &self.path))))
+    }
+
+    /// Whether nothing lies here but what an interrupted start leaves.
+    fn is_empty(&self) -> Result<bool> {
+        for entry in self.entries()? {
+            if !is_leftover(&entry?.file_name().to_string_lossy()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether some folder is that of a session: stores are also copied by hand.
+    fn has_sessions(&self) -> Result<bool> {
+        for entry in self.entries()? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if dir::session(&name.to_string_lossy()).is_some()
+                && fs::symlink_metadata(entry.path().join(EVENTS)).is_ok_and(|m| m.is_file())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Marker {
+    fn check(self) -> Result<Found> {
+        if self.backend != BACKEND {
+            return Err(Error::unsupported(format!(
+                "the store is of another kind, open it with backend \"{}\" (format {}), \
+                 not \"{BACKEND}\" (format {FORMAT})",
+                self.backend, self.format
+            )));
+        }
+        if self.format > FORMAT {
+            return Err(unsupported(self.format));
+        }
+        Ok(Found::Store { marked: true })
+    }
+}
+
+/// Whether a name in the root is one that a crash can leave, or the file system's own.
+pub(crate) fn is_leftover(name: &str) -> bool {
+    matches!(name, NEW | TRASH | "lost+found") || name.starts_with(dir::TEMPORARY)
+}
+
+/// Makes a folder and those above it, each durable in the one above.
+fn make_all(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_all(parent)?;
+        make_dir(path).map_err(failed("make the folder", path))?;
+        sync_dir(parent).map_err(failed("flush", parent))?;
+    }
+    Ok(())
+}

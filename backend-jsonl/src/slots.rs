@@ -1,0 +1,173 @@
+//! The tokens of the last two grants, in a file that survives any crash in between.
+
+use std::io::ErrorKind as Io;
+
+use serde::{Deserialize, Serialize};
+use sessionlog_core::{Error, FencingToken, Holder, Owner, Place, Result, Sum, Timestamp};
+
+use crate::dir::{LEASE, LEASE_LOCK, SessionDir};
+use crate::sys::{failed, open_read, open_write, read_at, replace, write_all_at};
+
+/// The length of a slot, in bytes: two sectors, so that no slot shares one with the other.
+const SLOT: usize = 1024;
+
+/// One grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Grant {
+    token: FencingToken,
+    owner: Owner,
+    since: Timestamp,
+}
+
+impl Grant {
+    fn encode(&self) -> Option<[u8; SLOT]> {
+        let object = serde_json::to_string(self).ok()?;
+        let fields = object.strip_suffix('}')?;
+        let sum = Sum::from_u64(0).then(fields.as_bytes());
+        let line = format!("{fields},\"sum\":\"{sum}\"}}");
+        let mut slot = [b' '; SLOT];
+        slot.get_mut(..line.len())?.copy_from_slice(line.as_bytes());
+        *slot.last_mut()? = b'\n';
+        Some(slot)
+    }
+
+    fn decode(slot: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(slot).ok()?.trim_end();
+        let grant: Self = serde_json::from_str(line).ok()?;
+        (grant.encode()? == slot).then_some(grant)
+    }
+}
+
+/// What `lease.json` says.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    there: bool,
+    grants: [Option<Grant>; 2],
+}
+
+impl Slots {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// `Corrupt` if neither slot is whole, or the file is missing although a lease was granted.
+    pub(crate) fn read(dir: &SessionDir) -> Result<Self> {
+        let path = dir.join(LEASE);
+        let mut bytes = [0; 2 * SLOT + 1];
+        match open_read(&path).and_then(|file| read_at(&file, &mut bytes, 0)) {
+            Ok(_) => {}
+            Err(e) if e.kind() == Io::NotFound => {
+                return if dir.join(LEASE_LOCK).symlink_metadata().is_ok() {
+                    Err(damaged(dir, "the file of the lease's token is missing"))
+                } else {
+                    Ok(Self::default())
+                };
+            }
+            Err(e) => return Err(failed("read", &path)(e)),
+        }
+        let (first, second) = bytes.split_at(SLOT);
+        let second = second.get(..SLOT).unwrap_or_default();
+        let slots = Self {
+            there: true,
+            grants: [Grant::decode(first), Grant::decode(second)],
+        };
+        if slots.grants.iter().all(Option::is_none) {
+            return Err(damaged(dir, "the token of the lease can't be read"));
+        }
+        Ok(slots)
+    }
+
+    /// Whether one of the two slots is damaged.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.there && self.grants.iter().any(Option::is_none)
+    }
+
+    fn last(&self) -> Option<&Grant> {
+        self.grants.iter().flatten().max_by_key(|grant| grant.token)
+    }
+
+    /// The token of the newest whole grant.
+    pub(crate) fn whole(&self) -> FencingToken {
+        self.last().map_or(FencingToken::NONE, |grant| grant.token)
+    }
+
+    /// The newest token: a damaged slot may have held one that is newer than the whole one.
+    pub(crate) fn newest(&self) -> FencingToken {
+        if self.is_damaged() {
+            self.whole().next()
+        } else {
+            self.whole()
+        }
+    }
+
+    /// Who got the newest token, if that is known.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        self.last()
+            .filter(|grant| grant.token == self.newest() && grant.token > FencingToken::NONE)
+            .map(|grant| Holder {
+                owner: grant.owner.clone(),
+                token: grant.token,
+                since: grant.since,
+            })
+    }
+
+    /// Writes the next grant, durably. To be called under the append lock.
+    pub(crate) fn grant(&self, dir: &SessionDir, owner: &Owner) -> Result<FencingToken> {
+        let token = self.newest().next();
+        self.write(dir, token, owner)?;
+        Ok(token)
+    }
+
+    /// Writes a token into a file that may be damaged.
+    pub(crate) fn write(&self, dir: &SessionDir, token: FencingToken, owner: &Owner) -> Result<()> {
+        let too_long = || Error::internal("a grant does not fit its slot");
+        let grant = Grant {
+            token,
+            owner: owner.clone(),
+            since: Timestamp::now(),
+        };
+        let slot = grant.encode().ok_or_else(too_long)?;
+        let second = token.get() % 2 == 1;
+        if self.there {
+            let path = dir.join(LEASE);
+            let offset = if second { crate::sys::wide(SLOT) } else { 0 };
+            return open_write(&path)
+                .and_then(|file| write_all_at(&file, &slot, offset).and_then(|()| file.sync_data()))
+                .map_err(failed("write", &path));
+        }
+        let none = Grant {
+            token: FencingToken::NONE,
+            owner: Owner::new("-")?,
+            since: Timestamp::EPOCH,
+        };
+        let none = none.encode().ok_or_else(too_long)?;
+        let whole = if second { [none, slot] } else { [slot, none] };
+        replace(dir.path(), LEASE, &whole.concat(), true)
+    }
+}
+
+fn damaged(dir: &SessionDir, what: &str) -> Error {
+    Error::corrupt(Place::file(dir.relative(LEASE)), what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_owner_fits_and_every_flipped_bit_is_found() {
+        for name in ["\"\\".repeat(128), "ä".repeat(128), "x".to_owned()] {
+            let grant = Grant {
+                token: FencingToken::new(u64::MAX),
+                owner: Owner::new(name).unwrap(),
+                since: Timestamp::MAX,
+            };
+            let slot = grant.encode().unwrap();
+            assert_eq!(Grant::decode(&slot), Some(grant));
+            for at in 0..SLOT {
+                let mut changed = slot;
+                changed[at] ^= 4;
+                assert_eq!(Grant::decode(&changed), None, "{at}");
+            }
+        }
+    }
+}

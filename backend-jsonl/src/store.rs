@@ -1,0 +1,148 @@
+//! A store that is open, and the sessions that it has open.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sessionlog_core::{Error, Result, SessionId, SessionRef};
+
+use crate::dir::{EVENTS, SessionDir};
+use crate::life::{Life, damaged};
+use crate::options::Options;
+use crate::root::Root;
+use crate::sys::Identity;
+
+/// Session logs in the files of one folder.
+///
+/// Clones share one handle. It opens nothing until it is used, and makes nothing until it is
+/// written to, so a store can also be read on a file system that can't be written.
+#[derive(Clone, Debug)]
+pub struct Jsonl {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    root: Root,
+    options: Options,
+    lives: Mutex<HashMap<SessionId, Arc<Life>>>,
+}
+
+/// How many sessions are kept open without being used: each has up to three files.
+const OPEN: usize = 128;
+
+impl Jsonl {
+    /// A store in the folder `path`, which is made by the first write if it isn't there.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the path is a file, or a folder of something else; `Unsupported` if it is
+    /// a store of another backend or of a newer format, with both named.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Ok(Self {
+            inner: Arc::new(Inner {
+                root: Root::open(path.as_ref())?,
+                options,
+                lives: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The folder of the store, as an absolute path.
+    pub fn path(&self) -> &Path {
+        self.root().path()
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.inner.root
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    pub(crate) fn dir(&self, id: &SessionId) -> SessionDir {
+        SessionDir::new(self.path(), id)
+    }
+
+    fn lives(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Life>>> {
+        self.inner
+            .lives
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what is known of a session.
+    pub(crate) fn forget(&self, id: &SessionId) {
+        let life = self.lives().remove(id);
+        if let Some(life) = life {
+            life.bell.notify(usize::MAX);
+        }
+    }
+
+    /// The present life of an id.
+    pub(crate) fn present(&self, id: &SessionId) -> Result<Arc<Life>> {
+        let known = self.lives().get(id).cloned();
+        let events = match &known {
+            Some(life) => life.events.clone(),
+            None => self.dir(id).join(EVENTS),
+        };
+        if let Some(life) = &known
+            && fs::symlink_metadata(&events).is_ok_and(|m| Identity::of(&m) == life.identity)
+        {
+            return Ok(Arc::clone(life));
+        }
+        if known.is_none() && !self.root().is_there()? {
+            return Err(none(id));
+        }
+        let Some(life) = Life::open(self.root(), id)? else {
+            self.forget(id);
+            return Err(none(id));
+        };
+        if let Some(known) = known
+            && known.session == life.session
+            && let Some(end) = known.known()
+            && !life.holds(end)?
+        {
+            return Err(damaged(
+                id,
+                "the log was replaced by one that lacks events which were read or written here",
+            ));
+        }
+        let life = Arc::new(life);
+        let mut lives = self.lives();
+        if lives.len() >= OPEN {
+            lives.retain(|_, life| Arc::strong_count(life) > 1);
+        }
+        lives.insert(id.clone(), Arc::clone(&life));
+        Ok(life)
+    }
+
+    /// The life that is meant, if it is the present one.
+    pub(crate) fn life(&self, session: &SessionRef) -> Result<Arc<Life>> {
+        let life = self.present(&session.id).map_err(|error| {
+            if error.is_not_found() {
+                session.gone()
+            } else {
+                error
+            }
+        })?;
+        if life.session == *session {
+            Ok(life)
+        } else {
+            Err(session.gone())
+        }
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jsonl")
+            .field("path", &self.root.path())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+fn none(id: &SessionId) -> Error {
+    Error::not_found(format!("there is no such session: {id}"))
+}

@@ -1,0 +1,214 @@
+//! What differs between operating systems, and what every file of a store has in common.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use sessionlog_core::{Error, Result};
+
+/// Turns a failure of the operating system into an error that says what could not be done.
+pub(crate) fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let message = format!("can't {what}: {}", path.display());
+    move |source| Error::unavailable(message).with_source(source)
+}
+
+/// Which file a path or a handle means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity(u64, u64);
+
+impl Identity {
+    #[cfg(unix)]
+    pub(crate) fn of(meta: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(meta.dev(), meta.ino())
+    }
+
+    #[cfg(windows)]
+    pub(crate) fn of(meta: &Metadata) -> Self {
+        use std::os::windows::fs::MetadataExt;
+        Self(meta.creation_time(), 0)
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits());
+    }
+    options.read(true);
+    options
+}
+
+/// Opens for reading; a symbolic link is an error.
+pub(crate) fn open_read(path: &Path) -> io::Result<File> {
+    options().open(path)
+}
+
+/// Opens for reading and writing; the file must be there.
+pub(crate) fn open_write(path: &Path) -> io::Result<File> {
+    options().write(true).open(path)
+}
+
+/// Makes a file that must not be there yet, private to its owner.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let file = options().write(true).create_new(true).open(path)?;
+    make_private(&file, 0o600)?;
+    Ok(file)
+}
+
+/// Opens for reading and writing, and makes the file if it isn't there, private to its owner.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    loop {
+        match open_write(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        match create_new(path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created,
+        }
+    }
+}
+
+/// Makes a folder, private to its owner. One that is there already is left as it is.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(path) {
+        // The mask of the process can only have taken permissions away from the owner.
+        Ok(()) => make_private(&File::open(path)?, 0o700),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_dir(path) => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(unix)]
+fn make_private(file: &File, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if file.metadata()?.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn make_private(_file: &File, _mode: u32) -> io::Result<()> {
+    // Elsewhere files take the access rules of their folder.
+    Ok(())
+}
+
+/// Whether a path is a folder and not a link to one.
+pub(crate) fn is_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|m| m.is_dir())
+}
+
+/// Makes names in a folder durable.
+#[cfg(unix)]
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Makes names in a folder durable: elsewhere the file system does so by itself.
+#[cfg(not(unix))]
+pub(crate) fn sync_dir(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Reads at an offset without moving a cursor; shorter only at the end of the file.
+pub(crate) fn read_at(file: &File, mut into: &mut [u8], mut offset: u64) -> io::Result<usize> {
+    let whole = into.len();
+    while !into.is_empty() {
+        match read_some(file, into, offset) {
+            Ok(0) => break,
+            Ok(n) => {
+                into = into.get_mut(n..).unwrap_or_default();
+                offset = offset.saturating_add(wide(n));
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(whole - into.len())
+}
+
+/// The bytes from `from` to `to`, or to the end of the file if that comes first.
+pub(crate) fn read_range(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    let len = narrow(to.saturating_sub(from))?;
+    let mut bytes = vec![0; len];
+    let read = read_at(file, &mut bytes, from)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn read_some(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, into, offset)
+}
+
+#[cfg(windows)]
+fn read_some(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, into, offset)
+}
+
+/// Writes at an offset, all of it: one call, unless the system takes less than it was given.
+#[cfg(unix)]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes at an offset, all of it: one call, unless the system takes less than it was given.
+#[cfg(windows)]
+pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = bytes.get(n..).unwrap_or_default();
+                offset = offset.saturating_add(wide(n));
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// A length as an offset.
+pub(crate) fn wide(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// An offset as a length in memory.
+pub(crate) fn narrow(n: u64) -> io::Result<usize> {
+    usize::try_from(n).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
+/// A name that nobody else uses.
+pub(crate) fn unique() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// Writes a whole new file under another name and renames it. With `durable` it is flushed before,
+/// and its name after.
+pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8], durable: bool) -> Result<()> {
+    let temporary = dir.join(format!(".tmp-{}", unique()));
+    let path = dir.join(name);
+    let written = (|| {
+        let file = create_new(&temporary)?;
+        write_all_at(&file, bytes, 0)?;
+        if durable {
+            file.sync_all()?;
+        }
+        fs::rename(&temporary, &path)?;
+        if durable { sync_dir(dir) } else { Ok(()) }
+    })();
+    written.map_err(|source| {
+        // Best effort: whatever is left is cleared by the next writer.
+        drop(fs::remove_file(&temporary));
+        failed("write", &path)(source)
+    })
+}

@@ -1,0 +1,134 @@
+use super::*;
+use crate::format::encode;
+use sessionlog_core::{EventId, Incarnation, Kind, NewEvent};
+
+fn id() -> SessionId {
+    SessionId::new("s").unwrap()
+}
+
+fn genesis() -> Head {
+    Head::genesis(&id(), Incarnation::from_bytes([7; 16]))
+}
+
+/// The bytes of commits with so many events each, of `len` bytes and more.
+fn commits(sizes: &[u64], len: usize) -> Vec<u8> {
+    let mut head = genesis();
+    let mut out = Vec::new();
+    let mut n = 0;
+    for of in sizes {
+        for at in 1..=*of {
+            n += 1;
+            let text = format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x\\\"y".repeat(len / 4));
+            let new = NewEvent::json(Kind::from_static("message"), text)
+                .unwrap()
+                .with_id(EventId::from_bytes([n; 16]));
+            encode(&mut out, &head.seal(new), Part { at, of: *of });
+        }
+    }
+    out
+}
+
+fn rest(bytes: Vec<u8>, offset: u64) -> Rest {
+    classify(&bytes.into(), offset, genesis(), &id())
+}
+
+#[test]
+fn one_commit_cut_at_any_byte_is_torn() {
+    for sizes in [&[1][..], &[3]] {
+        let whole = commits(sizes, 300);
+        for offset in [150, 511, 512, 7000] {
+            assert_eq!(rest(Vec::new(), offset), Rest::Empty);
+            for cut in 1..whole.len() {
+                assert_eq!(rest(whole[..cut].to_vec(), offset), Rest::Torn, "{cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_commits_are_not_torn_but_damaged() {
+    let whole = commits(&[2, 2], 100);
+    let first = commits(&[2], 100).len();
+    for cut in first + 1..whole.len() {
+        let mut bytes = whole[..cut].to_vec();
+        bytes[10] ^= 1;
+        assert!(matches!(rest(bytes, 300), Rest::Damaged { .. }), "{cut}");
+    }
+}
+
+#[test]
+fn sectors_that_were_not_written_are_torn() {
+    for (offset, len) in [(150, 1500), (512, 700), (1000, 40)] {
+        let whole = commits(&[4], len);
+        let pieces = whole.len().div_ceil(512);
+        for lost in 0..pieces {
+            for filler in [0, b'\n'] {
+                let mut bytes = whole.clone();
+                let start = (lost * 512).saturating_sub(offset % 512);
+                let end = ((lost + 1) * 512 - offset % 512).min(bytes.len());
+                bytes[start..end].fill(filler);
+                if bytes == whole {
+                    continue;
+                }
+                let found = rest(bytes.clone(), offset as u64);
+                assert_eq!(found, Rest::Torn, "sector {lost} of {pieces} is {filler}");
+                bytes.extend_from_slice(&[b'\n'; 2000]);
+                assert_eq!(rest(bytes, offset as u64), Rest::Torn, "{lost} with space");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_sector_before_another_commit_is_damage() {
+    let whole = commits(&[1, 1, 2], 700);
+    for filler in [0, b'\n'] {
+        let mut bytes = whole.clone();
+        bytes[362..874].fill(filler);
+        assert!(matches!(rest(bytes, 150), Rest::Damaged { .. }));
+        let mut bytes = whole.clone();
+        let first = commits(&[1], 700).len();
+        bytes[..first.next_multiple_of(512) + 362].fill(filler);
+        assert!(matches!(rest(bytes, 150), Rest::Damaged { .. }));
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_whole_commit_is_damage() {
+    for sizes in [&[1][..], &[3]] {
+        let whole = commits(sizes, 40);
+        for filler in [0, 700] {
+            for offset in [150, (512 - (whole.len() as u64 - 1) % 512) % 512] {
+                for at in 0..whole.len() {
+                    for bit in 0..8 {
+                        let mut bytes = whole.clone();
+                        bytes[at] ^= 1 << bit;
+                        bytes.extend(std::iter::repeat_n(b'\n', filler));
+                        let found = rest(bytes, offset);
+                        assert!(
+                            matches!(found, Rest::Damaged { .. }),
+                            "byte {at} of {} bit {bit} offset {offset} filler {filler}: {found:?}",
+                            whole.len()
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_of_others_are_damage() {
+    for bytes in [
+        &b"garbage"[..],
+        b"garbage\n",
+        b"\n\n{\"seq\":0",
+        b"{\"seq\":1,\"id\"",
+        b"x\0\0",
+    ] {
+        let found = rest(bytes.to_vec(), 150);
+        assert!(matches!(found, Rest::Damaged { .. }), "{bytes:?}");
+    }
+    assert_eq!(rest(vec![b'\n'; 5000], 150), Rest::Empty);
+    assert_eq!(rest(vec![0; 5000], 150), Rest::Torn);
+}
