@@ -1,1 +1,30 @@
-//! Not written yet.
+//! The conformance suite of sessionlog: any backend, tested with about ten lines of its author's
+//! code and none in the backend.
+#![doc = include_str!("../README.md")]
+
+mod bench;
+mod breach;
+mod dump;
+mod files;
+mod law;
+mod laws;
+mod macros;
+mod make;
+mod options;
+mod patience;
+mod place;
+mod report;
+mod run;
+mod subject;
+mod tests;
+mod trace;
+
+pub use law::{Law, Level};
+pub use laws::laws;
+pub use options::{Budget, ChildCommand, Options};
+pub use place::Place;
+pub use report::{Outcome, Report, Verdict};
+pub use run::{run, run_some};
+pub use subject::{Capability, Medium, Subject};
+#[doc(hidden)]
+pub use tests::{test_law, test_matrix};

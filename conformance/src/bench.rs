@@ -1,0 +1,207 @@
+//! What a law works with: a fresh place, handles on it, and a trail.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use sessionlog_core::{
+    AppendCondition, Backend, BlobId, Event, Head, Lease, NewEvent, Result, SeqNum, SessionId,
+    SessionRef,
+};
+
+use crate::breach::{End, Held};
+use crate::make;
+use crate::subject::Erased;
+use crate::trace::{Traced, Trail};
+use crate::{Options, Place};
+
+/// A backend that leaves a trail.
+pub(crate) type Handle = Arc<dyn Backend>;
+
+/// The bench of one run of one law.
+pub(crate) struct Bench {
+    pub(crate) subject: Erased,
+    pub(crate) place: Place,
+    pub(crate) options: Options,
+    pub(crate) trail: Trail,
+    handles: AtomicU32,
+    counters: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Bench {
+    pub(crate) fn new(subject: Erased, options: &Options) -> Held<Self> {
+        Ok(Self::at(subject, options, Place::new()?))
+    }
+
+    pub(crate) fn at(subject: Erased, options: &Options, place: Place) -> Self {
+        Self {
+            subject,
+            place,
+            options: options.clone(),
+            trail: Trail::default(),
+            handles: AtomicU32::new(0),
+            counters: Mutex::default(),
+        }
+    }
+
+    /// Opens the store at the bench's place.
+    pub(crate) async fn open(&self) -> Held<Handle> {
+        self.open_at(&self.place).await
+    }
+
+    /// Opens the store at another place.
+    pub(crate) async fn open_at(&self, place: &Place) -> Held<Handle> {
+        let n = self.handles.fetch_add(1, Ordering::Relaxed);
+        let letter = u8::try_from(n % 26).map_or('?', |n| char::from(b'a' + n));
+        let opened = (self.subject.open)(place).await;
+        let outcome = opened
+            .as_ref()
+            .map_or_else(ToString::to_string, |_| "ok".into());
+        self.trail.line(format!("{letter} open -> {outcome}"));
+        Ok(Arc::new(Traced {
+            inner: opened?,
+            handle: letter,
+            trail: self.trail.clone(),
+        }))
+    }
+
+    /// Closes a handle and opens the store again: nobody else may hold on to it.
+    pub(crate) async fn reopen(&self, handle: Handle) -> Held<Handle> {
+        let users = Arc::strong_count(&handle);
+        if users != 1 {
+            return Err(End::Broken(format!(
+                "the law keeps {users} users of a handle that it closes"
+            )));
+        }
+        drop(handle);
+        self.open().await
+    }
+
+    /// Opens the store and makes a session in it.
+    pub(crate) async fn session(&self, name: &str) -> Held<(Handle, SessionRef)> {
+        let handle = self.open().await?;
+        let session = make::fresh(name)?;
+        handle.create(&session).await?;
+        Ok((handle, session))
+    }
+
+    /// Counts that something happened that must happen sometimes.
+    pub(crate) fn sometimes(&self, what: &'static str, times: u64) {
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        *counters.entry(what).or_default() += times;
+    }
+
+    pub(crate) fn counters(&self) -> BTreeMap<&'static str, u64> {
+        let counters = self.counters.lock();
+        counters.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Shorthands on a backend.
+pub(crate) trait Ask {
+    /// A plain append.
+    async fn put_events(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+    ) -> Result<Range<SeqNum>>;
+    /// An append at a tail.
+    async fn put_at(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        tail: u64,
+    ) -> Result<Range<SeqNum>>;
+    /// An append under a lease.
+    async fn put_under(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        lease: &Lease,
+    ) -> Result<Range<SeqNum>>;
+    /// All events of a range, as the backend gives them.
+    async fn events(&self, session: &SessionRef, range: Range<SeqNum>) -> Result<Vec<Event>>;
+    /// The whole log.
+    async fn log(&self, session: &SessionRef) -> Result<Vec<Event>>;
+    /// The end of the log.
+    async fn end(&self, session: &SessionRef) -> Result<Head>;
+    /// The sorted names.
+    async fn ids(&self) -> Result<Vec<SessionId>>;
+    /// A blob's bytes.
+    async fn blob(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Result<Vec<u8>>;
+    /// A lease for an owner.
+    async fn lease(&self, session: &SessionRef, owner: &str) -> Held<Lease>;
+    /// Two grants, the first of which is stale.
+    async fn stale_and_new(&self, session: &SessionRef) -> Held<(Lease, Lease)>;
+}
+
+impl Ask for Handle {
+    async fn put_events(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+    ) -> Result<Range<SeqNum>> {
+        self.append(session, events, AppendCondition::NONE).await
+    }
+
+    async fn put_at(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        tail: u64,
+    ) -> Result<Range<SeqNum>> {
+        let condition = AppendCondition::at(SeqNum::new(tail));
+        self.append(session, events, condition).await
+    }
+
+    async fn put_under(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        lease: &Lease,
+    ) -> Result<Range<SeqNum>> {
+        self.append(session, events, AppendCondition::with(lease.token))
+            .await
+    }
+
+    async fn events(&self, session: &SessionRef, range: Range<SeqNum>) -> Result<Vec<Event>> {
+        self.read(session, range).try_concat().await
+    }
+
+    async fn log(&self, session: &SessionRef) -> Result<Vec<Event>> {
+        self.events(session, SeqNum::all()).await
+    }
+
+    async fn end(&self, session: &SessionRef) -> Result<Head> {
+        let (present, head) = self.head(&session.id).await?;
+        if present == *session {
+            Ok(head)
+        } else {
+            Err(session.gone())
+        }
+    }
+
+    async fn ids(&self) -> Result<Vec<SessionId>> {
+        let mut ids: Vec<_> = self.sessions().try_collect().await?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    async fn blob(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Result<Vec<u8>> {
+        let pieces: Vec<Bytes> = self.get(session, id, range).try_collect().await?;
+        Ok(pieces.concat())
+    }
+
+    async fn lease(&self, session: &SessionRef, owner: &str) -> Held<Lease> {
+        Ok(self.acquire(session, make::request(owner)?).await?)
+    }
+
+    async fn stale_and_new(&self, session: &SessionRef) -> Held<(Lease, Lease)> {
+        let stale = self.lease(session, "first").await?;
+        self.release(&stale).await?;
+        Ok((stale, self.lease(session, "second").await?))
+    }
+}

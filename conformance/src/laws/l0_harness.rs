@@ -1,0 +1,70 @@
+//! L0: the suite can measure here.
+
+use crate::Law;
+use crate::bench::Bench;
+use crate::breach::{End, Held, ensure, ensure_eq};
+use crate::files::Files;
+use crate::law::law;
+
+pub(super) const LAWS: &[Law] = &[
+    law!(
+        Harness,
+        l0_places_are_apart,
+        "Two places share nothing: what is stored in one is not in the other."
+    ),
+    law!(
+        Harness,
+        l0_the_place_is_used,
+        "The store keeps its data in the place that it was given.",
+        Folder
+    ),
+    law!(
+        Harness,
+        l0_file_calls_are_seen,
+        "The file calls of the store reach the hooks.",
+        Folder,
+        Calls
+    ),
+];
+
+async fn l0_places_are_apart(bench: &Bench) -> Held {
+    let (_store, session) = bench.session("s").await?;
+    let other = crate::Place::new()?;
+    let second = bench.open_at(&other).await?;
+    let ids = crate::bench::Ask::ids(&second).await?;
+    ensure_eq!(
+        ids,
+        vec![],
+        "the sessions of a new place beside one that has {}",
+        session.id
+    );
+    Ok(())
+}
+
+async fn l0_the_place_is_used(bench: &Bench) -> Held {
+    let (store, session) = bench.session("s").await?;
+    let before = Files::below(bench.place.dir())?.len();
+    crate::bench::Ask::put_events(&store, &session, crate::make::events(0..50)).await?;
+    drop(store);
+    let after = Files::below(bench.place.dir())?.len();
+    ensure!(
+        after > before,
+        "50 events left {before} bytes in the place as before: the store keeps them elsewhere"
+    );
+    Ok(())
+}
+
+async fn l0_file_calls_are_seen(bench: &Bench) -> Held {
+    let watch = super::g03_durability::watch(bench)?;
+    let (store, session) = bench.session("s").await?;
+    crate::bench::Ask::put_events(&store, &session, crate::make::events(0..50)).await?;
+    drop(store);
+    let calls = watch.counts();
+    let written = Files::below(bench.place.dir())?.len() as u64;
+    if calls.unresolved > 0 || calls.bytes_written + calls.shared_maps == 0 && written > 0 {
+        return Err(End::NotMeasured(format!(
+            "the place has {written} bytes that no call was seen to write: {calls:?}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The laws, by guarantee.
+
+mod a01_blobs;
+mod g01_contiguity;
+mod g02_atomicity;
+mod g03_durability;
+mod g04_bytes;
+mod g04_ranges;
+mod g05_conditions;
+mod g06_handles;
+mod g07_tokens;
+mod g08_fencing;
+mod g09_exclusion;
+mod g10_release;
+mod g11_snapshots;
+mod g13_errors;
+mod g14_isolation;
+mod g15_damage;
+mod g16_reading;
+mod g17_delete;
+mod g18_idempotency;
+mod g19_history;
+mod l0_harness;
+
+use crate::Law;
+
+/// Every law, in a stable order.
+pub fn laws() -> impl Iterator<Item = &'static Law> {
+    [
+        l0_harness::LAWS,
+        g01_contiguity::LAWS,
+        g02_atomicity::LAWS,
+        g03_durability::LAWS,
+        g04_bytes::LAWS,
+        g04_ranges::LAWS,
+        g05_conditions::LAWS,
+        g06_handles::LAWS,
+        g07_tokens::LAWS,
+        g08_fencing::LAWS,
+        g09_exclusion::LAWS,
+        g10_release::LAWS,
+        g11_snapshots::LAWS,
+        g13_errors::LAWS,
+        g14_isolation::LAWS,
+        g15_damage::LAWS,
+        g16_reading::LAWS,
+        g17_delete::LAWS,
+        g18_idempotency::LAWS,
+        g19_history::LAWS,
+        a01_blobs::LAWS,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,146 @@
+//! The macro that makes a test of each law.
+
+/// Makes one test of each law for a [`Subject`](crate::Subject), and a last one that prints the
+/// matrix and fails on anything that is not measured.
+///
+/// ```ignore
+/// sessionlog_conformance::conformance!(Mine);
+/// ```
+///
+/// Call it once in a module: the tests have the names of the laws, such as
+/// `g08_fencing_stale_append_is_refused`.
+#[macro_export]
+macro_rules! conformance {
+    ($subject:ty) => {
+        $crate::__laws_as_tests! {
+            $subject;
+            l0_places_are_apart
+            l0_the_place_is_used
+            l0_file_calls_are_seen
+            g01_positions_are_dense_from_zero
+            g01_the_head_is_the_end_of_the_log
+            g01_an_empty_batch_changes_nothing
+            g01_a_refused_append_uses_no_position
+            g02_a_reader_sees_whole_batches
+            g02_a_dropped_append_leaves_all_or_nothing
+            g02_a_dropped_append_leaves_no_lock
+            g03_everything_survives_a_reopen
+            g03_the_folder_is_the_store
+            g03_an_append_is_flushed_before_it_is_acknowledged
+            g03_a_lone_append_is_one_write_and_one_flush
+            g03_concurrent_appends_share_flushes
+            g04_payload_bytes_come_back_untouched
+            g04_payloads_of_any_length_come_back
+            g04_unknown_kinds_come_back
+            g04_times_are_data_and_no_order
+            g04_concurrent_appends_are_all_there_once
+            g04_slices_equal_the_full_read
+            g04_a_long_log_is_read_whole
+            g04_ranges_are_cut_at_the_tail
+            g04_a_read_ends_where_the_log_ended_when_it_began
+            g05_the_stated_tail_must_be_the_tail
+            g05_one_of_n_racing_appends_wins
+            g05_one_of_n_racing_threads_wins
+            g05_one_of_n_racing_handles_wins
+            g05_tail_and_token_are_both_checked
+            g05_creating_twice_is_a_conflict
+            g06_each_handle_sees_what_was_acknowledged
+            g06_each_handle_sees_creations_and_deletions
+            g06_a_follower_gets_each_event_once
+            g06_a_follower_wakes_up_for_another_handle
+            g06_a_follower_learns_of_the_end_of_the_life
+            g06_what_is_there_needs_no_waiting
+            g07_tokens_grow_with_every_grant
+            g07_tokens_grow_over_a_reopen
+            g07_tokens_grow_by_force
+            g08_fencing_stale_append_is_refused
+            g08_fencing_stale_snapshot_is_refused
+            g08_fencing_stale_put_is_refused
+            g08_fencing_stale_remove_is_refused
+            g08_fencing_stale_delete_is_refused
+            g08_fencing_stale_renew_is_refused
+            g08_fencing_outlives_a_reopen
+            g08_fencing_outlives_the_lease
+            g08_a_forced_grant_fences_the_holder
+            g08_a_token_that_never_was_is_refused
+            g08_plain_appends_go_on_beside_a_lease
+            g09_the_second_is_told_who_holds_the_lease
+            g09_the_second_handle_is_told_who_holds_the_lease
+            g09_of_n_racing_requests_one_is_granted
+            g09_leases_of_two_sessions_are_apart
+            g09_a_dropped_lease_is_free_at_once
+            g09_a_renewed_lease_is_still_held
+            g09_the_probe_tells_who_drives
+            g09_the_probe_takes_nothing
+            g10_release_twice_changes_nothing
+            g10_release_after_a_newer_grant_frees_nobody
+            g10_release_after_a_forced_grant_frees_nobody
+            g11_the_latest_at_or_before_is_given
+            g11_the_last_two_snapshots_are_kept
+            g11_projections_and_versions_are_apart
+            g11_the_same_place_is_replaced
+            g11_a_scan_gives_the_latest_of_each_session
+            g12_snapshots_come_back_whole
+            g12_snapshot_and_tail_equal_full_replay
+            g13_a_missing_session_is_not_found
+            g13_too_large_events_are_refused_with_figures
+            g13_too_large_batches_are_refused_with_figures
+            g13_a_refused_append_changes_nothing
+            g14_sessions_do_not_touch_each_other
+            g14_ids_that_file_systems_confuse_are_apart
+            g14_the_list_has_every_session_once
+            g15_checksums_follow_the_formula
+            g15_every_slice_can_be_verified
+            g15_verify_finds_nothing_in_a_whole_store
+            g15_repair_of_a_whole_session_changes_nothing
+            g16_reading_changes_no_byte
+            g16_reading_makes_no_call_that_changes
+            g16_opening_to_read_changes_no_byte
+            g16_an_open_read_blocks_no_writer
+            g16_foreign_files_are_left_alone
+            g17_a_deleted_session_is_gone
+            g17_no_byte_of_a_deleted_session_stays
+            g17_the_name_can_be_used_again
+            g17_a_deleted_life_is_refused_by_the_next
+            g17_a_lease_of_a_deleted_life_frees_nobody
+            g17_a_driven_session_is_not_deleted_by_others
+            g17_delete_twice_is_not_found
+            g18_the_same_batch_is_the_same_append
+            g18_other_content_under_a_known_id_is_refused
+            g18_a_partial_repeat_is_refused
+            g18_an_id_twice_in_a_batch_is_refused
+            g18_the_same_id_in_two_sessions_is_two_events
+            g18_ids_in_any_order_are_told_apart
+            g18_repeats_are_found_after_a_reopen
+            g18_old_ids_are_found_behind_thousands_of_events
+            g18_a_repeat_is_found_whatever_its_condition
+            g18_concurrent_repeats_yield_one_copy
+            g19_no_event_hides_another
+            a01_a_blob_is_named_by_its_content
+            a01_ranges_of_a_blob_are_cut_at_its_end
+            a01_the_same_content_twice_is_one_blob
+            a01_blobs_are_listed_and_removed
+            a01_blobs_belong_to_one_session
+            a01_a_source_that_fails_leaves_nothing
+            a01_a_dropped_put_leaves_all_or_nothing
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __laws_as_tests {
+    ($subject:ty; $($law:ident)*) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::test_law::<$subject>(stringify!($law), module_path!());
+            }
+        )*
+
+        #[test]
+        fn zz_matrix() {
+            $crate::test_matrix::<$subject>(module_path!(), &[$(stringify!($law)),*]);
+        }
+    };
+}

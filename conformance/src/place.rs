@@ -1,0 +1,90 @@
+//! The medium, owned by the suite.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
+
+use tempfile::TempDir;
+
+/// Where one store lives: a folder of its own, made and removed by the suite.
+pub struct Place {
+    name: String,
+    dir: PathBuf,
+    kept: Mutex<Option<Box<dyn Any + Send + Sync>>>,
+    _folder: Option<Arc<TempDir>>,
+}
+
+impl Place {
+    /// The folder: it exists, and is empty at first.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A name that no other place has: a prefix for object keys, a database name.
+    /// Lower-case letters, digits and dashes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was made for this place by the first call: how a store that lives in memory is found
+    /// again by the next `open`. Nothing of it reaches another process or a copy of the place.
+    pub fn keep<T: Clone + Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> T {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = kept.as_ref().and_then(|k| k.downcast_ref::<T>()) {
+            return value.clone();
+        }
+        let value = make();
+        *kept = Some(Box::new(value.clone()));
+        value
+    }
+
+    /// A new place in the system's temporary folder.
+    pub(crate) fn new() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let folder = tempfile::Builder::new()
+            .prefix("sessionlog-conformance-")
+            .tempdir()?;
+        let dir = folder.path().join("store");
+        fs::create_dir(&dir)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self {
+            name: format!("conformance-{}-{number}", std::process::id()),
+            dir,
+            kept: Mutex::new(None),
+            _folder: Some(Arc::new(folder)),
+        })
+    }
+
+    /// The place of another process.
+    pub(crate) fn existing(name: String, dir: PathBuf) -> Self {
+        Self {
+            name,
+            dir,
+            kept: Mutex::new(None),
+            _folder: None,
+        }
+    }
+
+    /// Another place with a copy of the folder.
+    pub(crate) fn copy(&self) -> io::Result<Self> {
+        let copy = Self::new()?;
+        copy_folder(&self.dir, &copy.dir)?;
+        Ok(copy)
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            fs::create_dir(&target)?;
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Running laws.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::bench::Bench;
+use crate::breach::{End, Held};
+use crate::law::Need;
+use crate::patience::patient;
+use crate::subject::Erased;
+use crate::{Capability, Law, Medium, Options, Outcome, Report, Subject, Verdict, laws};
+
+/// Runs every law on a backend.
+pub fn run<S: Subject>(options: &Options) -> Report {
+    run_some::<S>(options, |_| true)
+}
+
+/// Runs the laws that `wanted` picks.
+pub fn run_some<S: Subject>(options: &Options, wanted: impl Fn(&Law) -> bool) -> Report {
+    let subject = Erased::of::<S>();
+    Report {
+        subject: subject.name,
+        outcomes: laws()
+            .filter(|law| wanted(law))
+            .map(|law| run_law(subject, law, options))
+            .collect(),
+    }
+}
+
+/// Runs one law.
+pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome {
+    let mut outcome = Outcome {
+        law: law.id,
+        guarantee: law.guarantee(),
+        level: law.level,
+        statement: law.statement,
+        verdict: Verdict::Passed,
+        trail: Vec::new(),
+        replay: None,
+        sometimes: std::collections::BTreeMap::new(),
+    };
+    if let Some(verdict) = law.needs.iter().find_map(|n| unmet(*n, &subject, options)) {
+        outcome.verdict = verdict;
+        return outcome;
+    }
+    let bench = match Bench::new(subject, options) {
+        Ok(bench) => bench,
+        Err(end) => {
+            outcome.verdict = verdict(Err(end));
+            return outcome;
+        }
+    };
+    outcome.verdict = verdict(held(&bench, law));
+    outcome.sometimes = bench.counters();
+    if !outcome.verdict.is_green() {
+        outcome.trail = bench.trail.lines();
+        outcome.replay = Some(options.rerun.replace("{law}", law.id)).filter(|r| !r.is_empty());
+    }
+    outcome
+}
+
+/// Runs a law to its end, whatever way it ends.
+fn held(bench: &Bench, law: &Law) -> Held {
+    let mut outcome = None;
+    let run = async {
+        outcome = patient(bench.options.patience, (law.run)(bench)).await;
+    };
+    let ran = catch_unwind(AssertUnwindSafe(|| (bench.subject.block_on)(Box::pin(run))));
+    match ran {
+        Err(panic) => Err(End::Breach(format!(
+            "expected: an error, or success\nobserved: a panic: {}",
+            words_of(&*panic)
+        ))),
+        Ok(()) => outcome.unwrap_or_else(|| {
+            Err(End::Breach(
+                "expected: an outcome\nobserved: it waits, and nobody wakes it".into(),
+            ))
+        }),
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without words".into())
+}
+
+fn verdict(held: Held) -> Verdict {
+    match held {
+        Ok(()) => Verdict::Passed,
+        Err(End::Breach(why)) => Verdict::Failed(why),
+        Err(End::NotMeasured(why)) => Verdict::NotMeasured(why),
+        Err(End::Broken(why)) => Verdict::HarnessBroken(why),
+    }
+}
+
+/// Why a law does not run on a subject, if so.
+fn unmet(need: Need, subject: &Erased, options: &Options) -> Option<Verdict> {
+    let skipped = |why: &str| Some(Verdict::Skipped(why.to_owned()));
+    let promised = |capability| match capability {
+        Capability::Yes => None,
+        Capability::No(why) => Some(Verdict::Skipped(why.to_owned())),
+    };
+    match need {
+        Need::Folder if subject.medium != Medium::Directory => {
+            skipped("the medium is not a folder, so there are no files to look at")
+        }
+        Need::Durable if subject.medium == Medium::Memory => {
+            skipped("the medium is memory, which does not outlive its process")
+        }
+        Need::Calls => sessionlog_crashfs::armed()
+            .err()
+            .map(|why| Verdict::NotMeasured(why.to_string())),
+        Need::Child if options.child.is_none() => Some(Verdict::NotMeasured(
+            "no way to start a child process was given".into(),
+        )),
+        Need::Folder | Need::Durable | Need::Child => None,
+        Need::SeveralHandles => promised(subject.several_handles),
+        Need::SeveralProcesses => promised(subject.several_processes),
+        Need::ForcedLeases => promised(subject.forced_leases),
+        Need::PromptLeases => promised(subject.prompt_leases),
+        Need::LiveNotification => promised(subject.live_notification),
+        Need::GroupCommit => promised(subject.group_commit),
+        Need::OneWriteOneFlush => promised(subject.one_write_one_flush),
+        Need::SilentOpen => promised(subject.silent_open),
+        Need::ErasesBytes => promised(subject.erases_bytes),
+        Need::PrivateFiles => promised(subject.private_files),
+    }
+}

@@ -1,0 +1,157 @@
+//! What a backend's author writes.
+
+use std::any::type_name;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, LocalBoxFuture};
+use sessionlog_core::{Backend, Limits, Result};
+
+use crate::Place;
+
+/// A backend under test.
+///
+/// ```
+/// use sessionlog_conformance::{Medium, Place, Subject};
+/// use sessionlog_core::{Memory, Result};
+///
+/// struct InMemory;
+///
+/// impl Subject for InMemory {
+///     type Backend = Memory;
+///     const MEDIUM: Medium = Medium::Memory;
+///
+///     async fn open(place: &Place) -> Result<Memory> {
+///         Ok(place.keep(Memory::new))
+///     }
+/// }
+///
+/// let report = sessionlog_conformance::run::<InMemory>(&sessionlog_conformance::Options::smoke());
+/// assert!(report.is_green(), "{report}");
+/// ```
+///
+/// `open` has no `self`: nothing can be carried from one life of the store to the next but what
+/// lies in the [`Place`], which the suite owns. It also runs in another process, and on a copy of
+/// the place.
+pub trait Subject: Sized + 'static {
+    /// The backend.
+    type Backend: Backend;
+
+    /// What it keeps its data on.
+    const MEDIUM: Medium;
+
+    /// Two handles on one place can be open at once in one process.
+    const SEVERAL_HANDLES: Capability = Capability::Yes;
+    /// Several processes can have the place open at once.
+    const SEVERAL_PROCESSES: Capability = Capability::Yes;
+    /// A lease can be taken from a live holder.
+    const FORCED_LEASES: Capability = Capability::Yes;
+    /// A lease ends at once when it is dropped or its holder is killed, not only when it expires.
+    const PROMPT_LEASES: Capability = Capability::Yes;
+    /// A follower on one handle wakes up for an append on another.
+    const LIVE_NOTIFICATION: Capability = Capability::Yes;
+    /// Concurrent appends share flushes.
+    const GROUP_COMMIT: Capability = Capability::Yes;
+    /// A lone append costs exactly one write call and one flush.
+    const ONE_WRITE_ONE_FLUSH: Capability = Capability::No("it is not promised");
+    /// Opening a store that is whole, and reading it, writes no byte and creates no file.
+    const SILENT_OPEN: Capability = Capability::Yes;
+    /// No byte of a deleted session stays in the folder.
+    const ERASES_BYTES: Capability = Capability::Yes;
+    /// Files and folders can be read by their owner alone, whatever the umask.
+    const PRIVATE_FILES: Capability = Capability::Yes;
+
+    /// Opens the store at a place: an empty one, or what an earlier life left there.
+    ///
+    /// # Errors
+    /// Whatever the backend gives; the suite calls it only where opening must succeed.
+    fn open(place: &Place) -> impl Future<Output = Result<Self::Backend>> + Send;
+
+    /// The limits that the opened store has.
+    fn limits() -> Limits {
+        Limits::default()
+    }
+
+    /// Runs a future to its end. Override it for a backend that needs a runtime of its own.
+    fn block_on<F: Future>(future: F) -> F::Output {
+        pollster::block_on(future)
+    }
+
+    /// The name in reports and file names.
+    fn name() -> &'static str {
+        let name = type_name::<Self>();
+        name.rsplit("::").next().unwrap_or(name)
+    }
+}
+
+/// What a backend keeps its data on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Files below [`Place::dir`], and nothing elsewhere.
+    Directory,
+    /// Objects under the prefix [`Place::name`] in a store that the backend's author provides.
+    ObjectStore,
+    /// Something else that outlives the process, under the name [`Place::name`].
+    External,
+    /// Memory of this process, kept by [`Place::keep`]: nothing is said about crashes.
+    Memory,
+}
+
+/// Whether a backend can do something that not every backend can.
+///
+/// What it can't do is not tested, and the report says so with the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// It can.
+    Yes,
+    /// It can't, for this reason.
+    No(&'static str),
+}
+
+type Open = for<'a> fn(&'a Place) -> BoxFuture<'a, Result<Arc<dyn Backend>>>;
+
+/// A subject without its type, so that laws are compiled once.
+#[derive(Clone, Copy)]
+pub(crate) struct Erased {
+    pub(crate) name: &'static str,
+    pub(crate) medium: Medium,
+    pub(crate) limits: Limits,
+    pub(crate) several_handles: Capability,
+    pub(crate) several_processes: Capability,
+    pub(crate) forced_leases: Capability,
+    pub(crate) prompt_leases: Capability,
+    pub(crate) live_notification: Capability,
+    pub(crate) group_commit: Capability,
+    pub(crate) one_write_one_flush: Capability,
+    pub(crate) silent_open: Capability,
+    pub(crate) erases_bytes: Capability,
+    pub(crate) private_files: Capability,
+    pub(crate) open: Open,
+    pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
+}
+
+impl Erased {
+    pub(crate) fn of<S: Subject>() -> Self {
+        Self {
+            name: S::name(),
+            medium: S::MEDIUM,
+            limits: S::limits(),
+            several_handles: S::SEVERAL_HANDLES,
+            several_processes: S::SEVERAL_PROCESSES,
+            forced_leases: S::FORCED_LEASES,
+            prompt_leases: S::PROMPT_LEASES,
+            live_notification: S::LIVE_NOTIFICATION,
+            group_commit: S::GROUP_COMMIT,
+            one_write_one_flush: S::ONE_WRITE_ONE_FLUSH,
+            silent_open: S::SILENT_OPEN,
+            erases_bytes: S::ERASES_BYTES,
+            private_files: S::PRIVATE_FILES,
+            open: |place| {
+                Box::pin(async move {
+                    let backend = S::open(place).await?;
+                    Ok(Arc::new(backend) as Arc<dyn Backend>)
+                })
+            },
+            block_on: |future| S::block_on(future),
+        }
+    }
+}

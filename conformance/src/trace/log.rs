@@ -1,0 +1,73 @@
+//! Calls on logs.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use sessionlog_core::{
+    AppendCondition, Chunks, EventLog, FencingToken, Head, NewEvent, Result, SeqNum, SessionId,
+    SessionIds, SessionRef,
+};
+
+use super::{Traced, batch, condition, done, life, under};
+
+#[async_trait]
+impl EventLog for Traced {
+    async fn create(&self, session: &SessionRef) -> Result<()> {
+        let result = self.inner.create(session).await;
+        self.note(&format!("create {}", life(session)), &result, done);
+        result
+    }
+
+    async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)> {
+        let result = self.inner.head(id).await;
+        self.note(&format!("head {id}"), &result, |(session, head)| {
+            format!("{}, tail {}", life(session), head.tail)
+        });
+        result
+    }
+
+    async fn append(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        with: AppendCondition,
+    ) -> Result<Range<SeqNum>> {
+        let call = format!(
+            "append {} {}{}",
+            life(session),
+            batch(&events),
+            condition(with)
+        );
+        let result = self.inner.append(session, events, with).await;
+        self.note(&call, &result, |r| format!("{}..{}", r.start, r.end));
+        result
+    }
+
+    fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
+        self.call(&format!(
+            "read {} {}..{}",
+            life(session),
+            range.start,
+            range.end
+        ));
+        self.inner.read(session, range)
+    }
+
+    async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()> {
+        let result = self.inner.changed(session, tail).await;
+        self.note(&format!("changed {} {tail}", life(session)), &result, done);
+        result
+    }
+
+    fn sessions(&self) -> SessionIds {
+        self.call("sessions");
+        self.inner.sessions()
+    }
+
+    async fn delete(&self, session: &SessionRef, token: Option<FencingToken>) -> Result<()> {
+        let result = self.inner.delete(session, token).await;
+        let call = format!("delete {}{}", life(session), under(token));
+        self.note(&call, &result, done);
+        result
+    }
+}
