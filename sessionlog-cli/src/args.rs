@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{append, completions, ls, man, repair, rm, show, stats, tail, verify, wake};
+use crate::commands::{
+    append, completions, demo, ls, man, repair, rm, show, stats, tail, verify, wake,
+};
 use crate::context::Context;
 use crate::exit::EXIT_CODES;
 use crate::failure::Outcome;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Repair(repair::Repair),
     Rm(rm::Rm),
+    Demo(demo::Demo),
+    DemoDriver(demo::Driver),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -76,6 +80,8 @@ impl Command {
             Self::Verify(it) => it.run(cx).await,
             Self::Repair(it) => it.run(cx).await,
             Self::Rm(it) => it.run(cx).await,
+            Self::Demo(it) => it.run(cx).await,
+            Self::DemoDriver(it) => it.run(cx).await,
             Self::Completions(it) => it.run(cx),
             Self::Man(it) => it.run(cx),
         }

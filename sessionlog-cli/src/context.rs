@@ -73,6 +73,11 @@ impl<'a, 'io> Context<'a, 'io> {
         }
     }
 
+    /// Whether a store was named.
+    pub(crate) fn store_is_named(&self) -> bool {
+        self.globals.store.is_some()
+    }
+
     /// Opens the store.
     pub(crate) async fn store(&self) -> Outcome<Store> {
         match &self.app.store {

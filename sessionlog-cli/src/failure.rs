@@ -54,6 +54,7 @@ impl Failure {
     pub(crate) fn report(self, err: &mut dyn Write, json: bool, paint: Paint) -> Exit {
         let (error, hint) = match self {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::OK,
+            Self::Error(error, _) if is_closed_pipe(&error) => return Exit::OK,
             Self::Output(error) => {
                 let told = Error::internal("the output can't be written").with_source(error);
                 (told, Some("make room where the output goes".to_owned()))
@@ -70,6 +71,13 @@ impl Failure {
         });
         exit
     }
+}
+
+fn is_closed_pipe(error: &Error) -> bool {
+    let cause = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn hint_for(kind: &ErrorKind) -> &'static str {
@@ -92,13 +100,19 @@ fn hint_for(kind: &ErrorKind) -> &'static str {
 }
 
 fn write_text(err: &mut dyn Write, error: &Error, hint: &str, paint: Paint) -> io::Result<()> {
+    let told = line(&chain(error));
+    writeln!(err, "{} {told}", paint.bad("sessionlog:"))?;
+    writeln!(err, "{} {}", paint.dim("hint:"), line(hint))
+}
+
+/// An error and its causes, in one line.
+pub(crate) fn chain(error: &Error) -> String {
     let mut told = error.to_string();
     for cause in causes(error) {
         told.push_str(": ");
         told.push_str(&cause);
     }
-    writeln!(err, "{} {}", paint.bad("sessionlog:"), line(&told))?;
-    writeln!(err, "{} {}", paint.dim("hint:"), line(hint))
+    told
 }
 
 fn causes(error: &Error) -> Vec<String> {

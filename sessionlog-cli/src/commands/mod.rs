@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod repair;

@@ -36,7 +36,7 @@ struct Woken<'a> {
 }
 
 /// What belongs to the conversation.
-const CONVERSATION: &[Kind] = &[
+pub(crate) const CONVERSATION: &[Kind] = &[
     kinds::MESSAGE,
     kinds::ROLLBACK,
     kinds::HEAD,

@@ -1,8 +1,20 @@
 //! The program as its users meet it: in process on a store in memory, and as a process on files.
 
 mod append;
+#[cfg(feature = "jsonl")]
+mod damage;
+#[cfg(feature = "jsonl")]
+mod demo;
+#[cfg(feature = "jsonl")]
+mod files;
 mod input;
 mod ls;
+#[cfg(feature = "jsonl")]
+mod manual;
+#[cfg(feature = "jsonl")]
+mod pipes;
+#[cfg(feature = "jsonl")]
+mod places;
 mod rm;
 mod show;
 mod stats;

@@ -42,7 +42,7 @@ pub(super) fn print(rows: &[Row], short: &Short, cx: &mut Context<'_, '_>) -> Ou
     let paint = cx.paint();
     let mut marks = rows.iter().map(|row| row.listed.card.is_err());
     for (at, text) in table.lines().enumerate() {
-        let text = text.trim_end();
+        let text = text.strip_prefix(' ').unwrap_or(&text).trim_end();
         if at == 0 {
             writeln!(cx.out(), "{}", paint.strong(text))?;
         } else if marks.next().unwrap_or(false) {
