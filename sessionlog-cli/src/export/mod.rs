@@ -1,0 +1,5 @@
+//! Sessions, given out.
+
+mod original;
+
+pub use original::{Exported, original, sidecar, sidecars};
