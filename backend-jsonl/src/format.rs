@@ -36,6 +36,35 @@ impl Part {
     }
 }
 
+/// What part the next line must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// The first of a commit.
+    First,
+    /// This one of the same commit.
+    Part(Part),
+}
+
+impl Due {
+    /// What must follow a part.
+    pub(crate) fn behind(part: Part) -> Self {
+        if part.is_last() {
+            Self::First
+        } else {
+            Self::Part(part.next())
+        }
+    }
+
+    /// Whether `part` is what is due, or nothing is known of it.
+    pub(crate) fn allows(due: Option<Self>, part: Part) -> bool {
+        match due {
+            None => true,
+            Some(Self::First) => part.at == 1,
+            Some(Self::Part(due)) => part == due,
+        }
+    }
+}
+
 /// A line that has the form of an event. Whether it is that event, only its checksum knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -156,7 +185,7 @@ pub(crate) fn scan(bytes: &Bytes, at: Range<usize>, kinds: &mut Kinds) -> Option
     let line = bytes.get(at.clone())?;
     let (envelope, rest) = Envelope::read(line)?;
     let (payload, sum) = rest.split_at_checked(rest.len().checked_sub(SUM_LEN)?)?;
-    let sum = sum.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?;
+    let sum = read_sum(sum)?;
     let data = if let Some(data) = payload.strip_prefix(b",\"data\":") {
         let end = at.end.checked_sub(SUM_LEN)?;
         bytes.slice(end.checked_sub(data.len())?..end)
@@ -176,10 +205,20 @@ pub(crate) fn scan(bytes: &Bytes, at: Range<usize>, kinds: &mut Kinds) -> Option
             kind: kinds.intern(envelope.kind)?,
             data: Data::from_stored(data),
             top,
-            sum: Sum::from_text(sum)?,
+            sum,
         },
         part: envelope.part,
     })
+}
+
+/// The checksum that a line ends with, whatever stands before it.
+pub(crate) fn sum_of(line: &[u8]) -> Option<Sum> {
+    let (_, sum) = line.split_at_checked(line.len().checked_sub(SUM_LEN)?)?;
+    read_sum(sum)
+}
+
+fn read_sum(text: &[u8]) -> Option<Sum> {
+    Sum::from_text(text.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?)
 }
 
 fn number(out: &mut Vec<u8>, mut n: u64) {

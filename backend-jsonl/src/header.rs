@@ -49,24 +49,28 @@ impl Header {
 
     /// The fields of a line, whether or not its checksum holds.
     fn decode(line: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(line).ok()?;
-        let field = |name: &str| {
-            let (_, behind) = text.split_once(&format!("\"{name}\":\""))?;
-            behind.split_once('"').map(|(value, _)| value)
-        };
         Some(Self {
-            session: SessionRef {
-                id: SessionId::new(field("session")?).ok()?,
-                incarnation: field("incarnation")?.parse::<Incarnation>().ok()?,
-            },
-            created: Timestamp::from_text(field("created")?.as_bytes())?,
+            session: Self::salvage(line)?,
+            created: Timestamp::from_text(field(line, "created")?.as_bytes())?,
         })
     }
 
-    /// What can be read of a damaged first line: the id, the incarnation, or neither.
+    /// What a damaged first line says about its session, if that can still be read.
     pub(crate) fn salvage(line: &[u8]) -> Option<SessionRef> {
-        Self::decode(line).map(|header| header.session)
+        Some(SessionRef {
+            id: SessionId::new(field(line, "session")?).ok()?,
+            incarnation: field(line, "incarnation")?.parse::<Incarnation>().ok()?,
+        })
     }
+}
+
+/// The value of a field, by its name.
+fn field<'a>(line: &'a [u8], name: &str) -> Option<&'a str> {
+    let name = format!("\"{name}\":\"");
+    let start = memchr::memmem::find(line, name.as_bytes())? + name.len();
+    let behind = line.get(start..)?;
+    let value = behind.get(..memchr::memchr(b'"', behind)?)?;
+    std::str::from_utf8(value).ok()
 }
 
 /// The header of the log at a path.

@@ -69,7 +69,7 @@ pub(crate) fn held(dir: &SessionDir, slots: &Slots) -> Result<Option<Holder>> {
 }
 
 /// The holder of a lease that is held, whether or not its description is whole.
-fn holder(slots: &Slots) -> Result<Holder> {
+pub(crate) fn holder(slots: &Slots) -> Result<Holder> {
     match slots.holder() {
         Some(holder) => Ok(holder),
         None => Ok(Holder {

@@ -5,11 +5,12 @@
 //!
 //! ```
 //! use sessionlog_backend_jsonl::{Jsonl, Options};
+//! use sessionlog_core::Store;
 //!
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let path = dir.path();
-//! let store = Jsonl::open(path, Options::default())?;
-//! assert!(store.path().is_absolute());
+//! let store = Store::new(Jsonl::open(path, Options::default())?);
+//! # let _ = store;
 //! # Ok::<(), sessionlog_core::Error>(())
 //! ```
 //!
@@ -37,12 +38,14 @@
 //!
 //! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-jsonl/FORMAT.md
 
+mod blob;
 mod commit;
 mod create;
 mod dir;
 mod find;
 mod format;
 mod header;
+mod inspect;
 mod kept;
 mod lease;
 mod life;
@@ -51,12 +54,17 @@ mod log;
 mod options;
 mod prefix;
 mod read;
+mod repair;
 mod root;
+mod salvage;
 mod slots;
+mod snapshot;
 mod store;
 mod sys;
 mod tail;
 mod torn;
+mod upkeep;
+mod verify;
 
 pub use options::Options;
 pub use store::Jsonl;

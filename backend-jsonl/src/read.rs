@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sessionlog_core::{Error, Event, Kinds, Result, SeqNum};
 
-use crate::format::scan;
+use crate::format::{Due, scan};
 use crate::life::Life;
 use crate::sys::{failed, narrow, read_at, wide};
 
@@ -25,6 +25,8 @@ pub(crate) struct Reader {
     /// The position that comes next, once known.
     next: Option<SeqNum>,
     until: SeqNum,
+    /// What follows within a commit, once known.
+    due: Option<Due>,
     size: u64,
     kinds: Kinds,
     last: Option<Bytes>,
@@ -39,6 +41,7 @@ impl Reader {
             limit,
             next,
             until,
+            due: None,
             size: FIRST,
             kinds: Kinds::default(),
             last: None,
@@ -55,14 +58,19 @@ impl Reader {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', bytes.get(..len).unwrap_or_default()) {
             let event = match scan(&bytes, start..end, &mut self.kinds) {
-                Some(line) if self.next.is_none_or(|next| next == line.event.seq) => line.event,
-                other => {
-                    let what = match other {
-                        Some(line) => format!("event {} stands here instead", line.event.seq),
-                        None => "the line is not an event".to_owned(),
-                    };
+                Some(line) if self.next.is_some_and(|next| next != line.event.seq) => {
+                    let what = format!("event {} stands here instead", line.event.seq);
                     return self.stop(life, start, &what, events);
                 }
+                Some(line) if !Due::allows(self.due, line.part) => {
+                    let what = "the event does not belong to the commit that it names";
+                    return self.stop(life, start, what, events);
+                }
+                Some(line) => {
+                    self.due = Some(Due::behind(line.part));
+                    line.event
+                }
+                None => return self.stop(life, start, "the line is not an event", events),
             };
             if event.seq >= self.until {
                 self.offset = self.limit;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sessionlog_core::{Error, FencingToken, Holder, Owner, Place, Result, Sum, Timestamp};
 
 use crate::dir::{LEASE, LEASE_LOCK, SessionDir};
-use crate::sys::{failed, open_read, open_write, read_at, replace, write_all_at};
+use crate::sys::{failed, open_read, open_write, read_at, replace, wide, write_all_at};
 
 /// The length of a slot, in bytes: two sectors, so that no slot shares one with the other.
 const SLOT: usize = 1024;
@@ -117,7 +117,7 @@ impl Slots {
         Ok(token)
     }
 
-    /// Writes a token into a file that may be damaged.
+    /// Writes a token, durably, into a file that may be damaged or missing.
     pub(crate) fn write(&self, dir: &SessionDir, token: FencingToken, owner: &Owner) -> Result<()> {
         let too_long = || Error::internal("a grant does not fit its slot");
         let grant = Grant {
@@ -126,22 +126,35 @@ impl Slots {
             since: Timestamp::now(),
         };
         let slot = grant.encode().ok_or_else(too_long)?;
-        let second = token.get() % 2 == 1;
-        if self.there {
-            let path = dir.join(LEASE);
-            let offset = if second { crate::sys::wide(SLOT) } else { 0 };
-            return open_write(&path)
-                .and_then(|file| write_all_at(&file, &slot, offset).and_then(|()| file.sync_data()))
-                .map_err(failed("write", &path));
-        }
-        let none = Grant {
-            token: FencingToken::NONE,
+        // Nobody held the token before it, or it does not matter any more who did. Tokens in the
+        // two slots never differ by more than one: that is what a damaged slot is reckoned by.
+        let before = Grant {
+            token: FencingToken::new(token.get().saturating_sub(1)),
             owner: Owner::new("-")?,
             since: Timestamp::EPOCH,
         };
-        let none = none.encode().ok_or_else(too_long)?;
-        let whole = if second { [none, slot] } else { [slot, none] };
-        replace(dir.path(), LEASE, &whole.concat(), true)
+        let before = before.encode().ok_or_else(too_long)?;
+        if !self.there {
+            return replace(dir.path(), LEASE, &[before, slot].concat(), true);
+        }
+        let path = dir.join(LEASE);
+        // The newest whole grant stays as it is until this one is whole.
+        let newest = self.grants.iter().position(|g| g.as_ref() == self.last());
+        let (here, there) = match newest {
+            Some(1) => (0, wide(SLOT)),
+            _ => (wide(SLOT), 0),
+        };
+        let write = || {
+            let file = open_write(&path)?;
+            write_all_at(&file, &slot, here)?;
+            file.sync_data()?;
+            if self.is_damaged() {
+                write_all_at(&file, &before, there)?;
+                file.sync_data()?;
+            }
+            Ok(())
+        };
+        write().map_err(failed("write", &path))
     }
 }
 

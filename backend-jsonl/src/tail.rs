@@ -86,7 +86,7 @@ pub(crate) fn find(
 }
 
 /// Where the newlines at the end of a file begin.
-fn without_filler(file: &File, begin: u64, size: u64) -> io::Result<u64> {
+pub(crate) fn without_filler(file: &File, begin: u64, size: u64) -> io::Result<u64> {
     let mut end = size;
     while end > begin {
         let from = end.saturating_sub(WINDOW).max(begin);
