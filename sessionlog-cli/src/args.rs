@@ -1,5 +1,7 @@
 //! The arguments of the program.
 
+use std::ffi::OsString;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
@@ -62,9 +64,34 @@ pub(crate) enum Command {
     Repair(repair::Repair),
     Rm(rm::Rm),
     Demo(demo::Demo),
+    #[command(skip)]
     DemoDriver(demo::Driver),
     Completions(completions::Completions),
     Man(man::Man),
+}
+
+/// The child of `demo`, which the program starts itself: in no help, completion or manual.
+#[derive(Parser)]
+#[command(name = demo::DRIVER)]
+struct DemoDriver {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(flatten)]
+    driver: demo::Driver,
+}
+
+impl Cli {
+    /// Reads the arguments, of which the first is the program's name.
+    pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        match args {
+            [_, driver @ ..] if driver.first().is_some_and(|name| name == demo::DRIVER) => {
+                let DemoDriver { globals, driver } = DemoDriver::try_parse_from(driver)?;
+                let command = Command::DemoDriver(driver);
+                Ok(Self { globals, command })
+            }
+            args => Self::try_parse_from(args),
+        }
+    }
 }
 
 impl Command {

@@ -7,6 +7,7 @@
 
 mod app;
 mod args;
+mod brief;
 mod commands;
 mod context;
 mod exit;

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use serde::Serialize;
 
 use crate::app::App;
@@ -16,7 +16,7 @@ use crate::text::Paint;
 /// Runs the program: `args` begin with its name. Everything it says goes to the streams of `app`.
 pub fn run(args: impl IntoIterator<Item = OsString>, app: &mut App<'_>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match Cli::read(&args) {
         Ok(cli) => cli,
         // An error on a closed stream changes nothing about the exit.
         Err(told) => return usage(&told, &args, app).unwrap_or(Exit::INPUT),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use sessionlog::Event;
 use sessionlog::transcript::{Message, Role, kinds};
 
+use crate::brief::brief;
 use crate::text::{Paint, block, line};
 
 /// Writes events as a transcript: messages in full, everything else on one line.
@@ -88,22 +89,8 @@ impl View {
     /// `· #12 notice {"text":"cancelled"}`, cut to the width of the terminal.
     fn one_line(self, out: &mut dyn Write, event: &Event) -> io::Result<()> {
         let start = format!("· #{} {} ", event.seq, event.kind);
-        let room = self.width.saturating_sub(start.chars().count() + 1).max(10);
-        // A payload of megabytes is not looked at beyond what can be shown.
-        let head = event
-            .data
-            .as_bytes()
-            .get(..room * 4)
-            .unwrap_or(event.data.as_bytes());
-        let head = String::from_utf8_lossy(head);
-        let mut shown: String = head.chars().take(room).collect();
-        if shown.len() < event.data.len() {
-            shown.push('…');
-        }
-        writeln!(
-            out,
-            "{}",
-            self.paint.dim(format_args!("{start}{}", line(&shown)))
-        )
+        let room = self.width.saturating_sub(start.chars().count() + 1);
+        let brief = line(&brief(&event.data, room.max(10)));
+        writeln!(out, "{}", self.paint.dim(format_args!("{start}{brief}")))
     }
 }

@@ -47,6 +47,9 @@ impl Append {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let store = cx.store().await?;
         let mut target = self.target(&store).await?;
+        if cx.terminal().input {
+            cx.hint("type one JSON value a line, and end with Ctrl-D (Ctrl-Z on Windows)")?;
+        }
         let mut lines = Lines::new(cx.input(), &self.kind);
         let (mut start, mut end, mut events, mut done) = (None, SeqNum::ZERO, 0, 0);
         loop {

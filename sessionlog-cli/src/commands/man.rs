@@ -25,7 +25,7 @@ impl Man {
     pub(crate) fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let mut command = crate::command();
         match &self.dir {
-            None => Page::new(command).render(cx.out())?,
+            None => cx.out().write_all(&page(&command)?)?,
             Some(dir) => {
                 command.build();
                 std::fs::create_dir_all(dir).map_err(|e| {
@@ -39,16 +39,29 @@ impl Man {
 }
 
 fn write(dir: &Path, command: &clap::Command, cx: &mut Context<'_, '_>) -> Outcome<()> {
-    let page = Page::new(command.clone());
-    let path = dir.join(page.get_filename());
-    let mut text = Vec::new();
-    page.render(&mut text)?;
-    std::fs::write(&path, text)
+    let path = dir.join(Page::new(command.clone()).get_filename());
+    std::fs::write(&path, page(command)?)
         .map_err(|e| os_error(format!("the page can't be written: {}", path.display()), e))?;
-    writeln!(cx.out(), "{}", path.display())?;
+    if cx.json() {
+        cx.json_line(&serde_json::json!({ "page": path.to_string_lossy() }))?;
+    } else {
+        writeln!(cx.out(), "{}", path.display())?;
+    }
     let commands = command.get_subcommands();
-    for sub in commands.filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+    for sub in commands.filter(|c| c.get_name() != "help") {
         write(dir, sub, cx)?;
     }
     Ok(())
+}
+
+/// The page of a command. What stands behind the options has a heading of its own, and its lines
+/// stay as they are.
+fn page(command: &clap::Command) -> Outcome<Vec<u8>> {
+    let mut page = Vec::new();
+    Page::new(command.clone()).render(&mut page)?;
+    let text = String::from_utf8_lossy(&page);
+    let text = text
+        .replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n")
+        .replace("\n\nExit codes:\n", "\n.SH \"EXIT CODES\"\n.nf\n");
+    Ok(text.into_bytes())
 }

@@ -75,8 +75,11 @@ impl Counts {
             Some(kind) => kind.add(size),
             None => self.kinds.entry(event.kind.clone()).or_default().add(size),
         }
-        self.first = Some(self.first.map_or(event.at, |at| at.min(event.at)));
-        self.last = Some(self.last.map_or(event.at, |at| at.max(event.at)));
+        // When a session was imported says nothing about when it was.
+        if event.kind != kinds::IMPORT_STARTED && event.kind != kinds::IMPORT_FINISHED {
+            self.first = Some(self.first.map_or(event.at, |at| at.min(event.at)));
+            self.last = Some(self.last.map_or(event.at, |at| at.max(event.at)));
+        }
         self.open.apply(event);
         if event.kind == kinds::MESSAGE {
             if let Ok(message) = event.data.view::<Message<'_>>() {

@@ -1,10 +1,5 @@
 //! The program as a process, on a store of files.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests, outside of test functions"
-)]
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -62,9 +57,11 @@ impl Files {
         ran(&child.wait_with_output().unwrap())
     }
 
-    /// Starts it, to be read line by line while it runs.
+    /// Starts it, to be read line by line while it runs. Its standard input stays open.
     pub(crate) fn start(&self, args: &str) -> Running {
-        let mut child = self.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Running { child, lines }
     }

@@ -1,5 +1,12 @@
 //! The program as its users meet it: in process on a store in memory, and as a process on files.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests stand outside of test functions"
+)]
+
 mod append;
 #[cfg(feature = "jsonl")]
 mod damage;

@@ -28,13 +28,8 @@ fn by_default_the_store_is_in_the_folder_for_data() {
     let status = command
         .env_remove("SESSIONLOG_STORE")
         .env("XDG_DATA_HOME", files.path("data"));
-    assert!(
-        status
-            .stdin(std::process::Stdio::null())
-            .status()
-            .unwrap()
-            .success()
-    );
+    let output = status.stdin(std::process::Stdio::null()).output();
+    assert!(output.unwrap().status.success());
     if cfg!(target_os = "linux") {
         assert!(files.path("data/sessionlog/s1").is_dir());
     }

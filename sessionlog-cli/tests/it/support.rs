@@ -1,11 +1,5 @@
 //! A store with a program on it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests, outside of test functions"
-)]
-
 use std::ffi::OsString;
 
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use sessionlog::{Error, Result, SessionId};
 
-use super::driver::Acknowledged;
+use super::driver::{Acknowledged, DRIVER};
 use crate::failure::os_error;
 
 /// The driver in a process of its own; killed, at the latest, when this is dropped.
@@ -17,7 +17,7 @@ impl Driven {
         let refused = |e| os_error("this program can't start itself again", e);
         let program = std::env::current_exe().map_err(refused)?;
         let child = Command::new(program)
-            .args(["demo-driver", "--store", url, id.as_str()])
+            .args([DRIVER, "--store", url, id.as_str()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -12,9 +12,11 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
 
-/// Drive a session of the demo, until killed
+/// The name of the command that the program gives itself.
+pub(crate) const DRIVER: &str = "demo-driver";
+
+/// Drives a session of the demo, until killed.
 #[derive(Args)]
-#[command(hide = true)]
 pub(crate) struct Driver {
     /// The session
     id: SessionId,

@@ -9,7 +9,7 @@ mod tell;
 
 use clap::Args;
 
-pub(crate) use self::driver::Driver;
+pub(crate) use self::driver::{DRIVER, Driver};
 
 use self::place::Place;
 use self::proof::Proof;
