@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    append, completions, demo, ls, man, repair, rm, show, stats, tail, verify, wake,
+    append, completions, demo, export, import, ls, man, repair, rm, show, stats, tail, verify, wake,
 };
 use crate::context::Context;
 use crate::exit::EXIT_CODES;
@@ -54,10 +54,12 @@ pub(crate) struct Globals {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Import(import::Import),
     Ls(ls::Ls),
     Show(show::Show),
     Append(append::Append),
     Tail(tail::Tail),
+    Export(export::Export),
     Stats(stats::Stats),
     Wake(wake::Wake),
     Verify(verify::Verify),
@@ -98,10 +100,12 @@ impl Command {
     /// Runs the command.
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         match self {
+            Self::Import(it) => it.run(cx).await,
             Self::Ls(it) => it.run(cx).await,
             Self::Show(it) => it.run(cx).await,
             Self::Append(it) => it.run(cx).await,
             Self::Tail(it) => it.run(cx).await,
+            Self::Export(it) => it.run(cx).await,
             Self::Stats(it) => it.run(cx).await,
             Self::Wake(it) => it.run(cx).await,
             Self::Verify(it) => it.run(cx).await,

@@ -3,6 +3,8 @@
 pub(crate) mod append;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod repair;

@@ -13,7 +13,15 @@ mod damage;
 #[cfg(feature = "jsonl")]
 mod demo;
 #[cfg(feature = "jsonl")]
+mod export;
+#[cfg(feature = "jsonl")]
 mod files;
+mod import_again;
+mod import_corpus;
+mod import_damage;
+mod import_support;
+#[cfg(feature = "jsonl")]
+mod importing;
 mod input;
 mod ls;
 #[cfg(feature = "jsonl")]
