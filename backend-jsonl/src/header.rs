@@ -8,6 +8,8 @@ use crate::sys::{failed, open_read, read_at};
 
 /// The format that this version writes, and the newest that it reads.
 pub(crate) const FORMAT: u64 = 1;
+/// How every header begins, of whatever format.
+pub(crate) const START: [u8; 14] = *b"{\"sessionlog\":";
 /// No header is longer.
 pub(crate) const MAX_LEN: usize = 512;
 
@@ -88,7 +90,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Option<Header>> {
 
 /// The format of a line that says that it is newer than this version.
 fn newer(line: &[u8]) -> Option<u64> {
-    let digits = line.strip_prefix(b"{\"sessionlog\":")?;
+    let digits = line.strip_prefix(&START)?;
     let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
     let format: u64 = std::str::from_utf8(digits.get(..len)?).ok()?.parse().ok()?;
     (format > FORMAT).then_some(format)

@@ -15,6 +15,7 @@ use sessionlog_core::{
 use crate::commit::Request;
 use crate::dir;
 use crate::read::Slice;
+use crate::root::is_session;
 use crate::slots::Slots;
 use crate::store::Jsonl;
 use crate::sys::failed;
@@ -107,9 +108,8 @@ impl EventLog for Jsonl {
             .flatten()
             .filter_map(move |entry| match entry {
                 Ok(entry) => {
-                    let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                     let id = dir::session(entry.file_name().to_str()?)?;
-                    is_dir.then_some(Ok(id))
+                    is_session(&entry.path()).then_some(Ok(id))
                 }
                 Err(e) => Some(Err(failed("list", &path)(e))),
             });

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sessionlog_core::{Error, Place, Result};
 
-use crate::dir::{self, EVENTS, MARKER, NEW, TRASH};
-use crate::header::{FORMAT, unsupported};
-use crate::sys::{failed, make_dir, open_read, replace, sync_dir};
+use crate::dir::{self, APPEND_LOCK, EVENTS, MARKER, NEW, TRASH};
+use crate::header::{self, FORMAT, unsupported};
+use crate::sys::{failed, is_dir, make_dir, open_read, read_at, replace, sync_dir};
 
 /// The name of this backend in the marker.
 const BACKEND: &str = "jsonl";
@@ -130,9 +130,7 @@ impl Root {
         for entry in self.entries()? {
             let entry = entry?;
             let name = entry.file_name();
-            if dir::session(&name.to_string_lossy()).is_some()
-                && fs::symlink_metadata(entry.path().join(EVENTS)).is_ok_and(|m| m.is_file())
-            {
+            if dir::session(&name.to_string_lossy()).is_some() && is_session(&entry.path()) {
                 return Ok(true);
             }
         }
@@ -154,6 +152,21 @@ impl Marker {
         }
         Ok(Found::Store { marked: true })
     }
+}
+
+/// Whether a folder with the name of a session is one, whole or damaged, and not a foreign folder.
+/// Sessions that were copied by hand may lack everything but their log.
+pub(crate) fn is_session(path: &Path) -> bool {
+    let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok_and(|m| m.is_file());
+    if !is_dir(path) {
+        return false;
+    }
+    has(APPEND_LOCK)
+        || has(EVENTS)
+            && open_read(&path.join(EVENTS)).is_ok_and(|file| {
+                let mut start = [0; header::START.len()];
+                read_at(&file, &mut start, 0).is_ok() && start == header::START
+            })
 }
 
 /// Whether a name in the root is one that a crash can leave, or the file system's own.

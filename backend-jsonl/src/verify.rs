@@ -11,7 +11,7 @@ use crate::dir::{
     TEMPORARY,
 };
 use crate::inspect::Inspected;
-use crate::root::is_leftover;
+use crate::root::{is_leftover, is_session};
 use crate::salvage::{Lost, Met};
 use crate::slots::Slots;
 use crate::snapshot::{self, Name};
@@ -228,7 +228,9 @@ pub(crate) fn strays(store: &Jsonl) -> Result<Vec<Finding>> {
                     "a file that is being written, or was left by a crash",
                 ));
             }
-        } else if name != MARKER && !(is_dir && dir::session(&name).is_some()) {
+        } else if name != MARKER
+            && !(dir::session(&name).is_some() && is_session(&path.join(&name)))
+        {
             found.push(note(
                 name,
                 "a foreign file, folder or link: it is neither followed nor deleted",

@@ -9,6 +9,7 @@
 mod basics;
 mod beside;
 mod changed;
+mod conformance;
 mod damage;
 mod files;
 mod leases;

@@ -1,0 +1,37 @@
+//! The conformance suite, with and without space written ahead.
+
+use sessionlog_backend_jsonl::{Jsonl, Options};
+use sessionlog_conformance::{Capability, Medium, Place, Subject};
+use sessionlog_core::Result;
+
+struct Plain;
+
+impl Subject for Plain {
+    type Backend = Jsonl;
+    const MEDIUM: Medium = Medium::Directory;
+    const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+
+    async fn open(place: &Place) -> Result<Jsonl> {
+        Jsonl::open(place.dir(), Options::default())
+    }
+}
+
+struct Ahead;
+
+impl Subject for Ahead {
+    type Backend = Jsonl;
+    const MEDIUM: Medium = Medium::Directory;
+    const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+
+    async fn open(place: &Place) -> Result<Jsonl> {
+        Jsonl::open(place.dir(), Options::default().write_ahead(32 << 10))
+    }
+}
+
+mod plain {
+    sessionlog_conformance::conformance!(super::Plain);
+}
+
+mod ahead {
+    sessionlog_conformance::conformance!(super::Ahead);
+}
