@@ -23,28 +23,40 @@ pub(crate) type Handle = Arc<dyn Backend>;
 
 /// The bench of one run of one law.
 pub(crate) struct Bench {
+    pub(crate) law: &'static str,
     pub(crate) subject: Erased,
     pub(crate) place: Place,
     pub(crate) options: Options,
     pub(crate) trail: Trail,
     handles: AtomicU32,
+    artefact: Mutex<Option<String>>,
     counters: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Bench {
-    pub(crate) fn new(subject: Erased, options: &Options) -> Held<Self> {
-        Ok(Self::at(subject, options, Place::new()?))
-    }
-
-    pub(crate) fn at(subject: Erased, options: &Options, place: Place) -> Self {
-        Self {
+    pub(crate) fn new(law: &'static str, subject: Erased, options: &Options) -> Held<Self> {
+        Ok(Self {
+            law,
             subject,
-            place,
+            place: Place::new()?,
             options: options.clone(),
             trail: Trail::default(),
             handles: AtomicU32::new(0),
+            artefact: Mutex::default(),
             counters: Mutex::default(),
-        }
+        })
+    }
+
+    /// Takes note of the file that a failure was saved in.
+    pub(crate) fn saved(&self, file: &str) {
+        let mut artefact = self.artefact.lock().unwrap_or_else(PoisonError::into_inner);
+        *artefact = Some(file.to_owned());
+    }
+
+    /// The file that a failure was saved in.
+    pub(crate) fn artefact(&self) -> Option<String> {
+        let artefact = self.artefact.lock();
+        artefact.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Opens the store at the bench's place.

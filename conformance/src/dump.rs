@@ -61,6 +61,17 @@ impl Dump {
         Ok(())
     }
 
+    /// As [`same_durable`](Self::same_durable), but for snapshots, which may be lost.
+    pub(crate) fn same_log(&self, other: &Self, when: &str) -> Held {
+        let strip = |dump: &Self| {
+            let mut dump = dump.clone();
+            dump.sessions.values_mut().for_each(|s| s.snapshots.clear());
+            dump.scanned.clear();
+            dump
+        };
+        strip(self).same_durable(&strip(other), when)
+    }
+
     /// As [`same`](Self::same), but for who drives the sessions: leases end with their handles.
     pub(crate) fn same_durable(&self, other: &Self, when: &str) -> Held {
         let strip = |dump: &Self| {

@@ -2,14 +2,17 @@
 //! code and none in the backend.
 #![doc = include_str!("../README.md")]
 
+mod artefact;
 mod bench;
 mod breach;
 mod dump;
 mod files;
+mod kill;
 mod law;
 mod laws;
 mod macros;
 mod make;
+mod model;
 mod options;
 mod patience;
 mod place;
@@ -19,6 +22,7 @@ mod subject;
 mod tests;
 mod trace;
 
+pub use kill::child::child;
 pub use law::{Law, Level};
 pub use laws::laws;
 pub use options::{Budget, ChildCommand, Options};

@@ -3,7 +3,7 @@
 /// Makes one test of each law for a [`Subject`](crate::Subject), and a last one that prints the
 /// matrix and fails on anything that is not measured.
 ///
-/// ```ignore
+/// ```text
 /// sessionlog_conformance::conformance!(Mine);
 /// ```
 ///
@@ -17,6 +17,7 @@ macro_rules! conformance {
             l0_places_are_apart
             l0_the_place_is_used
             l0_file_calls_are_seen
+            l0_a_child_can_be_started
             g01_positions_are_dense_from_zero
             g01_the_head_is_the_end_of_the_log
             g01_an_empty_batch_changes_nothing
@@ -123,6 +124,18 @@ macro_rules! conformance {
             a01_blobs_belong_to_one_session
             a01_a_source_that_fails_leaves_nothing
             a01_a_dropped_put_leaves_all_or_nothing
+            g04_any_commands_show_what_the_reference_shows
+            g03_killed_appends_leave_a_prefix
+            g02_a_killed_group_leaves_whole_batches
+            g07_a_killed_holder_leaves_its_token
+            g11_killed_snapshots_and_blobs_are_whole_or_absent
+            g17_a_killed_delete_leaves_whole_or_gone
+            g03_kills_at_any_time_leave_a_prefix
+            g06_another_process_sees_what_was_acknowledged
+            g01_appends_of_several_processes_are_one_order
+            g09_the_holder_in_another_process_is_told
+            g09_a_killed_holder_is_replaced_at_once
+            y08_files_are_private_whatever_the_umask
         }
     };
 }

@@ -42,7 +42,7 @@ pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome 
         outcome.verdict = verdict;
         return outcome;
     }
-    let bench = match Bench::new(subject, options) {
+    let bench = match Bench::new(law.id, subject, options) {
         Ok(bench) => bench,
         Err(end) => {
             outcome.verdict = verdict(Err(end));
@@ -53,9 +53,21 @@ pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome 
     outcome.sometimes = bench.counters();
     if !outcome.verdict.is_green() {
         outcome.trail = bench.trail.lines();
-        outcome.replay = Some(options.rerun.replace("{law}", law.id)).filter(|r| !r.is_empty());
+        outcome.replay = again(&bench);
     }
     outcome
+}
+
+/// The command that runs a law again, on the saved failure if there is one.
+fn again(bench: &Bench) -> Option<String> {
+    let command = bench.options.rerun.replace("{law}", bench.law);
+    if command.is_empty() {
+        return None;
+    }
+    Some(match bench.artefact() {
+        Some(file) => format!("SESSIONLOG_CONFORMANCE_REPLAY={file} {command}"),
+        None => command,
+    })
 }
 
 /// Runs a law to its end, whatever way it ends.

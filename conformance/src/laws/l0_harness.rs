@@ -4,6 +4,7 @@ use crate::Law;
 use crate::bench::Bench;
 use crate::breach::{End, Held, ensure, ensure_eq};
 use crate::files::Files;
+use crate::kill::Process;
 use crate::law::law;
 
 pub(super) const LAWS: &[Law] = &[
@@ -25,7 +26,19 @@ pub(super) const LAWS: &[Law] = &[
         Folder,
         Calls
     ),
+    law!(
+        Harness,
+        l0_a_child_can_be_started,
+        "This program can be started as a child process, which answers.",
+        Durable,
+        Child
+    ),
 ];
+
+async fn l0_a_child_can_be_started(bench: &Bench) -> Held {
+    let ended = Process::start(bench, &bench.place, "hello", None, None)?.end()?;
+    ended.sound()
+}
 
 async fn l0_places_are_apart(bench: &Bench) -> Held {
     let (_store, session) = bench.session("s").await?;

@@ -22,7 +22,7 @@ mod g18_idempotency;
 mod g19_history;
 mod l0_harness;
 
-use crate::Law;
+use crate::{Law, kill, model};
 
 /// Every law, in a stable order.
 pub fn laws() -> impl Iterator<Item = &'static Law> {
@@ -48,6 +48,9 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         g18_idempotency::LAWS,
         g19_history::LAWS,
         a01_blobs::LAWS,
+        model::LAWS,
+        kill::LAWS,
+        kill::PROCESS_LAWS,
     ]
     .into_iter()
     .flatten()

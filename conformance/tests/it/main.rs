@@ -1,3 +1,8 @@
 //! The suite on backends that pass, and on backends that must not.
 
+mod custom;
 mod memory;
+
+#[path = "../../examples/custom_backend.rs"]
+#[expect(dead_code, reason = "`main` is for the example")]
+mod custom_backend;

@@ -1,0 +1,348 @@
+//! A complete backend of somebody else's: a journal of commands, replayed into memory at open.
+//!
+//! A change is one line of `journal`, written and flushed before a [`Memory`] decides what comes of
+//! it; the same lines make the same memory again. A line is its checksum, chained to the line
+//! before, and the command as JSON. The README of this crate explains it step by step.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::{ops::Range, path::Path, path::PathBuf, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::lock::{Mutex, MutexGuard};
+use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use serde::{Deserialize, Serialize};
+use sessionlog_conformance::{Capability, Medium, Options, Subject};
+use sessionlog_core::*;
+
+/// The store, which holds a lock on its folder for as long as it is open.
+pub(crate) struct Journal {
+    memory: Memory,
+    dir: PathBuf,
+    /// The journal's end; gone after a failed write, when nobody knows what is on the disk.
+    tail: Mutex<Option<(File, Sum)>>,
+    lock: File,
+}
+
+/// A line: a change of one life of one session.
+#[derive(Serialize, Deserialize)]
+struct Line(SessionId, Incarnation, Token, Change);
+
+#[derive(Serialize, Deserialize)]
+enum Change {
+    Create,
+    Append(Vec<(EventId, Timestamp, Kind, String)>, Option<SeqNum>),
+    Grant(Owner),
+    Save(Vec<u8>),
+    Put(Vec<u8>),
+    Remove(BlobId),
+}
+
+type Token = Option<FencingToken>;
+type End<'a> = MutexGuard<'a, Option<(File, Sum)>>;
+
+impl Journal {
+    /// Opens a folder: locks it, replays the journal, and cuts a line that a crash tore.
+    pub(crate) async fn open(dir: &Path) -> io::Result<Self> {
+        let lock = private(&dir.join("lock"))?;
+        lock.try_lock()?;
+        let mut file = private(&dir.join("journal"))?;
+        let (text, memory) = (fs::read(dir.join("journal"))?, Memory::new());
+        let (mut sum, mut whole) = (Sum::from_u64(0), 0);
+        for line in text.split_inclusive(|b| *b == b'\n') {
+            let Some(line) = line.strip_suffix(b"\n") else {
+                file.set_len(whole)?;
+                file.sync_all()?;
+                break;
+            };
+            let (_, json) = line.split_at_checked(17).unwrap_or_default();
+            sum = sum.then(json);
+            if !line.starts_with(&sum.to_text()) {
+                return Err(io::Error::other(format!(
+                    "damage in the line at byte {whole}"
+                )));
+            }
+            replay(&memory, serde_json::from_slice(json)?).await;
+            whole += line.len() as u64 + 1;
+        }
+        file.seek(io::SeekFrom::End(0))?;
+        File::open(dir)?.sync_all()?;
+        Ok(Self {
+            memory,
+            dir: dir.into(),
+            tail: Mutex::new(Some((file, sum))),
+            lock,
+        })
+    }
+
+    /// Makes a change durable. The caller applies it while it holds the end of the journal, so
+    /// memory sees the changes in the order of the lines, and readers see nothing but them.
+    async fn log(&self, session: &SessionRef, token: Token, change: Change) -> Result<End<'_>> {
+        let mut end = self.tail.lock().await;
+        if !matches!(change, Change::Create) {
+            self.memory.holder(session).await?;
+        }
+        let (mut file, mut sum) = end.take().ok_or_else(lost)?;
+        let line = Line(session.id.clone(), session.incarnation, token, change);
+        encode(&line, &mut sum)
+            .and_then(|text| file.write_all(text.as_bytes()))
+            .and_then(|()| file.sync_data())
+            .map_err(|e| Error::indeterminate("the journal was not written").with_source(e))?;
+        *end = Some((file, sum));
+        Ok(end)
+    }
+
+    /// Who drives a session dies with the process, so it is decided before anything is written.
+    async fn undriven(&self, session: &SessionRef) -> Result<()> {
+        match self.memory.holder(session).await? {
+            Liveness::Live(Some(holder)) => Err(held_error(holder, None)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the journal anew without one session; the rename is the moment of its deletion.
+    fn without(&self, id: &SessionId) -> io::Result<(File, Sum)> {
+        let (mut sum, mut kept) = (Sum::from_u64(0), String::new());
+        for text in fs::read_to_string(self.dir.join("journal"))?.lines() {
+            let line: Line = serde_json::from_str(text.get(17..).unwrap_or_default())?;
+            if line.0 != *id {
+                kept += &encode(&line, &mut sum)?;
+            }
+        }
+        let mut file = private(&self.dir.join("journal.new"))?;
+        file.set_len(0)?;
+        file.write_all(kept.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(self.dir.join("journal.new"), self.dir.join("journal"))?;
+        File::open(&self.dir)?.sync_all()?;
+        Ok((file, sum))
+    }
+}
+
+impl Drop for Journal {
+    /// Closing is not enough: a child process that another thread is just starting has a copy.
+    fn drop(&mut self) {
+        drop(self.lock.unlock());
+    }
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn encode(line: &Line, sum: &mut Sum) -> io::Result<String> {
+    let json = serde_json::to_string(line)?;
+    *sum = sum.then(json.as_bytes());
+    Ok(format!("{sum} {json}\n"))
+}
+
+fn lost() -> Error {
+    Error::unavailable("a write failed, open the store again")
+}
+
+/// Does what was done; what memory refused then, it refuses again.
+async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
+    let session = SessionRef { id, incarnation };
+    match change {
+        Change::Create => drop(memory.create(&session).await),
+        Change::Append(events, tail) => {
+            let event = |(id, at, kind, data)| NewEvent {
+                id,
+                at,
+                kind,
+                data: stored(data),
+            };
+            let events = events.into_iter().map(event).collect();
+            let condition = AppendCondition { tail, token };
+            drop(memory.append(&session, events, condition).await);
+        }
+        Change::Grant(owner) => drop(
+            memory
+                .acquire(&session, LeaseRequest::new(owner).forced())
+                .await,
+        ),
+        Change::Save(bytes) => match Snapshot::from_bytes(&bytes.into()) {
+            Ok(snapshot) => drop(memory.save(&session, snapshot, token).await),
+            Err(_) => {}
+        },
+        Change::Put(bytes) => drop(memory.put(&session, one(bytes), token).await),
+        Change::Remove(id) => drop(memory.remove(&session, id, token).await),
+    }
+}
+
+fn stored(text: String) -> Data {
+    Data::from_stored(text.into())
+}
+
+fn one(content: Vec<u8>) -> Pieces {
+    stream::iter([Ok(content.into())]).boxed()
+}
+
+#[async_trait]
+impl EventLog for Journal {
+    async fn create(&self, session: &SessionRef) -> Result<()> {
+        let _end = self.log(session, None, Change::Create).await?;
+        self.memory.create(session).await
+    }
+    async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)> {
+        self.memory.head(id).await
+    }
+    async fn append(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+        condition: AppendCondition,
+    ) -> Result<Range<SeqNum>> {
+        Limits::default().check(&events)?;
+        let fields = |e: &NewEvent| (e.id, e.at, e.kind.clone(), e.data.to_string());
+        let change = Change::Append(events.iter().map(fields).collect(), condition.tail);
+        let _end = self.log(session, condition.token, change).await?;
+        self.memory.append(session, events, condition).await
+    }
+    fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
+        self.memory.read(session, range)
+    }
+    async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()> {
+        self.memory.changed(session, tail).await
+    }
+    fn sessions(&self) -> SessionIds {
+        self.memory.sessions()
+    }
+    async fn delete(&self, session: &SessionRef, token: Token) -> Result<()> {
+        let mut end = self.tail.lock().await;
+        match token {
+            None => self.undriven(session).await?,
+            // An empty append checks the token, and that this life is the present one.
+            Some(token) => {
+                let condition = AppendCondition::with(token);
+                drop(self.memory.append(session, vec![], condition).await?);
+            }
+        }
+        let anew = end
+            .take()
+            .ok_or_else(lost)
+            .map(|_| self.without(&session.id))?;
+        *end = Some(anew.map_err(|e| Error::indeterminate("not deleted").with_source(e))?);
+        self.memory.delete(session, token).await
+    }
+}
+
+#[async_trait]
+impl LeaseStore for Journal {
+    async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
+        if !request.force {
+            self.undriven(session).await?;
+        }
+        let change = Change::Grant(request.owner.clone());
+        let _end = self.log(session, None, change).await?;
+        self.memory.acquire(session, request.forced()).await
+    }
+    async fn renew(&self, lease: &mut Lease, ttl: Duration) -> Result<()> {
+        self.memory.renew(lease, ttl).await
+    }
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        self.memory.release(lease).await
+    }
+    async fn holder(&self, session: &SessionRef) -> Result<Liveness> {
+        self.memory.holder(session).await
+    }
+}
+
+#[async_trait]
+impl SnapshotStore for Journal {
+    async fn save(&self, session: &SessionRef, snapshot: Snapshot, token: Token) -> Result<()> {
+        let change = Change::Save(snapshot.to_bytes().into());
+        let _end = self.log(session, token, change).await?;
+        self.memory.save(session, snapshot, token).await
+    }
+    async fn latest(
+        &self,
+        session: &SessionRef,
+        projection: &Kind,
+        version: u32,
+        bound: SeqNum,
+    ) -> Result<Option<Snapshot>> {
+        self.memory
+            .latest(session, projection, version, bound)
+            .await
+    }
+    fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
+        self.memory.scan(projection, version)
+    }
+}
+
+#[async_trait]
+impl BlobStore for Journal {
+    async fn put(&self, session: &SessionRef, pieces: Pieces, token: Token) -> Result<BlobInfo> {
+        let pieces: Vec<_> = pieces.try_collect().await?;
+        let content = pieces.concat();
+        let _end = self
+            .log(session, token, Change::Put(content.clone()))
+            .await?;
+        self.memory.put(session, one(content), token).await
+    }
+    fn get(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Pieces {
+        self.memory.get(session, id, range)
+    }
+    fn list(&self, session: &SessionRef) -> BoxStream<'static, Result<BlobInfo>> {
+        self.memory.list(session)
+    }
+    async fn remove(&self, session: &SessionRef, id: BlobId, token: Token) -> Result<()> {
+        let _end = self.log(session, token, Change::Remove(id)).await?;
+        self.memory.remove(session, id, token).await
+    }
+}
+
+#[async_trait]
+impl Upkeep for Journal {
+    async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
+        self.memory.verify(id).await
+    }
+    async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
+        self.memory.repair(id, apply).await
+    }
+    async fn strays(&self) -> Result<Vec<Finding>> {
+        let unreadable = |e| Error::unavailable("the folder can't be listed").with_source(e);
+        let names = fs::read_dir(&self.dir).map_err(unreadable)?.flatten();
+        let names = names.map(|e| e.file_name().to_string_lossy().into_owned());
+        let stray = |name| Finding {
+            severity: Severity::Note,
+            place: Place::file(name),
+            len: None,
+            message: "not part of the store, left alone".into(),
+        };
+        Ok(names
+            .filter(|n| n != "journal" && n != "lock")
+            .map(stray)
+            .collect())
+    }
+}
+
+/// The author's side of the suite.
+pub(crate) struct Mine;
+
+impl Subject for Mine {
+    type Backend = Journal;
+    const MEDIUM: Medium = Medium::Directory;
+    const SEVERAL_HANDLES: Capability = Capability::No("one at a time: the folder is locked");
+    const SEVERAL_PROCESSES: Capability = Self::SEVERAL_HANDLES;
+    const GROUP_COMMIT: Capability = Capability::No("each append is flushed alone");
+    const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+
+    async fn open(place: &sessionlog_conformance::Place) -> Result<Journal> {
+        let unavailable = |e| Error::unavailable("the store can't be opened").with_source(e);
+        Journal::open(place.dir()).await.map_err(unavailable)
+    }
+}
+
+/// Prints the matrix. In tests it is a line: `sessionlog_conformance::conformance!(Mine);`
+fn main() {
+    println!(
+        "{}",
+        sessionlog_conformance::run::<Mine>(&Options::from_env())
+    );
+}

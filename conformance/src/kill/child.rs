@@ -1,0 +1,149 @@
+//! The child's side: it does a workload and acknowledges each step on standard output.
+
+use std::env;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::work::{Step, Who, Worker, steps};
+use crate::bench::Ask;
+use crate::breach::{End, Held};
+use crate::make::{at, events};
+use crate::subject::Erased;
+use crate::{Place, Subject};
+
+/// The variable that makes a process a child.
+pub(crate) const ASKED: &str = "SESSIONLOG_CONFORMANCE_CHILD";
+/// What every line to the parent starts with: a test harness prints lines of its own.
+pub(crate) const MARK: &str = "@conformance ";
+
+/// What a child is asked to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) work: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) name: String,
+}
+
+/// What a child tells its parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Told {
+    /// It runs.
+    Hello,
+    /// A step was acknowledged; with the token of a grant.
+    Done(usize, Option<u64>),
+    /// It has seen so many events.
+    Seen(u64),
+    /// Something failed that must not fail.
+    Failed(String),
+    /// It has done everything.
+    Finished,
+}
+
+/// Works as the child of a suite that runs in another process, if the environment asks for it;
+/// whether it did. A program that is started by a [`ChildCommand`](crate::ChildCommand) calls this.
+pub fn child<S: Subject>() -> bool {
+    let Some(asked) = env::var_os(ASKED) else {
+        return false;
+    };
+    let work = async {
+        let outcome = run(Erased::of::<S>(), &asked.to_string_lossy()).await;
+        match outcome {
+            Ok(()) => tell(&Told::Finished),
+            Err(end) => tell(&Told::Failed(format!("{end:?}"))),
+        }
+    };
+    S::block_on(work);
+    true
+}
+
+fn tell(told: &Told) {
+    let line = serde_json::to_string(told).unwrap_or_default();
+    let mut out = io::stdout().lock();
+    // A parent that is gone reads nothing; the child ends soon in any case.
+    drop(writeln!(out, "\n{MARK}{line}").and_then(|()| out.flush()));
+}
+
+async fn run(subject: Erased, asked: &str) -> Held {
+    let asked: Asked = serde_json::from_str(asked).map_err(|e| End::Broken(e.to_string()))?;
+    tell(&Told::Hello);
+    // Calls are counted, and the process killed at one of them, from the opening on.
+    let _watch = sessionlog_crashfs::arm_from_env()?;
+    let place = Place::existing(asked.name, asked.dir);
+    match asked.work.as_str() {
+        "hello" => Ok(()),
+        "hold" => hold(subject, &place).await,
+        "visit" => visit(subject, &place).await,
+        "group" => group(subject, &place).await,
+        work => {
+            let mut worker = Worker::new((subject.open)(&place).await?);
+            for (n, step) in steps(work).into_iter().enumerate() {
+                let token = worker.perform(step).await?;
+                tell(&Told::Done(
+                    n,
+                    token.map(sessionlog_core::FencingToken::get),
+                ));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Takes the lease of `s` and holds it until its input ends or it is killed.
+async fn hold(subject: Erased, place: &Place) -> Held {
+    let mut worker = Worker::new((subject.open)(place).await?);
+    let token = worker.perform(Step::Acquire(Who("s", 1))).await?;
+    tell(&Told::Done(
+        0,
+        token.map(sessionlog_core::FencingToken::get),
+    ));
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(())
+}
+
+/// Says how long the log of `s` is, and appends to it: 20 times three events.
+async fn visit(subject: Erased, place: &Place) -> Held {
+    let store = (subject.open)(place).await?;
+    let session = Who("s", 1).session()?;
+    tell(&Told::Seen(store.log(&session).await?.len() as u64));
+    let mine = u64::from(std::process::id()) * 1_000;
+    for n in 0..20 {
+        let batch = events(mine + n * 3..mine + n * 3 + 3);
+        store.put_events(&session, batch).await?;
+    }
+    Ok(())
+}
+
+/// Appends of many tasks at once: they may share commits.
+async fn group(subject: Erased, place: &Place) -> Held {
+    let store = (subject.open)(place).await?;
+    let session = Who("s", 1).session()?;
+    store.create(&session).await?;
+    store.put_events(&session, events(0..1)).await?;
+    tell(&Told::Done(0, None));
+    let appends = (1..=GROUP).map(|n| {
+        let (store, session) = (&store, &session);
+        async move {
+            store
+                .put_events(session, events(n * 10..n * 10 + 3))
+                .await?;
+            tell(&Told::Done(usize::try_from(n).unwrap_or(0), None));
+            Held::Ok(())
+        }
+    });
+    for outcome in futures_util::future::join_all(appends).await {
+        outcome?;
+    }
+    let tail = store.end(&session).await?.tail;
+    if tail != at(1 + GROUP * 3) {
+        return Err(crate::breach::breach(format!(
+            "{GROUP} appends of three left a tail of {tail}"
+        )));
+    }
+    Ok(())
+}
+
+/// How many appends a group has.
+pub(crate) const GROUP: u64 = 6;

@@ -1,0 +1,13 @@
+//! L3: another process, killed at any of its file calls, or whenever.
+
+pub(crate) mod child;
+mod explore;
+mod laws;
+mod oracle;
+mod parent;
+mod processes;
+mod work;
+
+pub(crate) use laws::LAWS;
+pub(crate) use parent::Process;
+pub(crate) use processes::LAWS as PROCESS_LAWS;

@@ -1,0 +1,213 @@
+//! What must hold after a kill: every acknowledged step, and the one under way whole or not at all.
+
+use std::sync::Arc;
+
+use sessionlog_core::{Memory, SeqNum, Severity, Snapshot, Store};
+
+use super::work::{Step, Who, Worker, work_event};
+use crate::bench::{Ask, Bench, Handle};
+use crate::breach::{Held, breach, ensure, ensure_eq};
+use crate::dump::Dump;
+use crate::make::{event, request};
+use crate::{Capability, Place};
+
+/// A step that was under way is there after the kill.
+pub(crate) const DONE: &str = "step under way done";
+/// A step that was under way left nothing.
+pub(crate) const NOT_DONE: &str = "step under way not done";
+
+/// The state of the reference backend before the first step and after each.
+pub(crate) struct Oracle {
+    steps: Vec<Step>,
+    states: Vec<Dump>,
+    /// Every snapshot that was saved up to each state.
+    saved: Vec<Vec<Snapshot>>,
+}
+
+impl Oracle {
+    pub(crate) async fn of(steps: Vec<Step>) -> Held<Self> {
+        let store: Handle = Arc::new(Memory::new());
+        let mut worker = Worker::new(Arc::clone(&store));
+        let mut states = vec![Dump::of(&store).await?];
+        let mut seen: Vec<Snapshot> = Vec::new();
+        let mut saved = vec![Vec::new()];
+        for step in &steps {
+            worker.perform(*step).await?;
+            let state = Dump::of(&store).await?;
+            let all = state.sessions.values().flat_map(|s| s.snapshots.clone());
+            let new: Vec<_> = all.filter(|s| !seen.contains(s)).collect();
+            seen.extend(new);
+            saved.push(seen.clone());
+            states.push(state);
+        }
+        Ok(Self {
+            steps,
+            states,
+            saved,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// A breach unless a store that was killed after `done` acknowledged steps is the state there
+    /// or one step further. Whether it is further.
+    fn fits(&self, found: &Dump, done: usize) -> Held<bool> {
+        let Some(before) = self.states.get(done) else {
+            return Err(breach("more steps were acknowledged than there are"));
+        };
+        let after = self.states.get(done + 1);
+        let saved = self.saved.get(done + 1).or(self.saved.last());
+        let snapshots = found.sessions.values().flat_map(|s| &s.snapshots);
+        for snapshot in snapshots {
+            let known = saved.is_some_and(|all| all.contains(snapshot));
+            ensure!(
+                known,
+                "a snapshot that nobody saved: it covers {}",
+                snapshot.covers
+            );
+        }
+        let as_before = before.same_log(found, "after the kill");
+        match (
+            as_before,
+            after.map(|a| a.same_log(found, "after the kill")),
+        ) {
+            (_, Some(Ok(()))) => Ok(true),
+            (Ok(()), _) => Ok(false),
+            (Err(before), Some(Err(after))) => Err(breach(format!(
+                "the store is neither as before nor as after the step that was under way, {:?}\n\
+                 as before: {before:?}\nas after: {after:?}",
+                self.steps.get(done)
+            ))),
+            (Err(end), None) => Err(end),
+        }
+    }
+
+    /// Opens what a killed child left, and checks everything. `tokens` are those that it was told.
+    pub(crate) async fn check(
+        &self,
+        bench: &Bench,
+        place: &Place,
+        done: usize,
+        tokens: &[u64],
+    ) -> Held {
+        let store = bench.open_at(place).await?;
+        let found = Dump::of(&store).await?;
+        let further = self.fits(&found, done)?;
+        if done < self.steps.len() && self.states.get(done) != self.states.get(done + 1) {
+            bench.sometimes(if further { DONE } else { NOT_DONE }, 1);
+        }
+        for id in found.sessions.keys() {
+            let findings = store.verify(id).await?;
+            let bad: Vec<_> = findings
+                .iter()
+                .filter(|f| f.severity == Severity::Damage)
+                .collect();
+            ensure!(
+                bad.is_empty(),
+                "verification of {id} after a kill found damage: {bad:?}"
+            );
+        }
+        let store = again(bench, store, place).await?;
+        found.same_durable(&Dump::of(&store).await?, "after opening it a second time")?;
+        self.goes_on(bench, &store, &found, tokens).await?;
+        self.settles(&store, done).await?;
+        let written = Dump::of(&store).await?;
+        let store = again(bench, store, place).await?;
+        written.same_durable(
+            &Dump::of(&store).await?,
+            "after writing on and opening it a third time",
+        )
+    }
+
+    /// The next lease, append and read work, in every session.
+    async fn goes_on(&self, bench: &Bench, store: &Handle, found: &Dump, tokens: &[u64]) -> Held {
+        for (id, session) in &found.sessions {
+            let mut wanted = request("parent")?;
+            if bench.subject.prompt_leases != Capability::Yes {
+                wanted = wanted.forced();
+            }
+            let lease = store.acquire(&session.life, wanted).await?;
+            let newest = if id.as_str() == "s" {
+                tokens.iter().max()
+            } else {
+                None
+            };
+            ensure!(
+                newest.is_none_or(|t| lease.token.get() > *t),
+                "the grant after a kill has token {}, one before it had {newest:?}",
+                lease.token
+            );
+            let next = store
+                .put_under(&session.life, vec![event(5_000)], &lease)
+                .await?;
+            ensure_eq!(
+                next.start,
+                session.head.tail,
+                "where the next append of {id} starts"
+            );
+            let opened = Store::shared(Arc::clone(store)).open(id).await?;
+            let log = opened.read(SeqNum::all()).collect().await?;
+            ensure_eq!(
+                log.len(),
+                session.events.len() + 1,
+                "verified events of {id}"
+            );
+            store.release(&lease).await?;
+        }
+        Ok(())
+    }
+
+    /// A batch whose answer was lost can be sent again: it is there once afterwards.
+    async fn settles(&self, store: &Handle, done: usize) -> Held {
+        let sent = self
+            .steps
+            .get(..=done.min(self.steps.len().saturating_sub(1)));
+        let there = self.states.get(done).map(|s| &s.sessions);
+        for step in sent.unwrap_or_default() {
+            let (Step::Append(who, from, to) | Step::Drive(who, from, to)) = *step else {
+                continue;
+            };
+            let Who(name, _) = who;
+            let session = who.session()?;
+            let lives = there.is_some_and(|t| t.values().any(|s| s.life == session));
+            if !lives {
+                continue;
+            }
+            let batch: Vec<_> = (from..to).map(work_event).collect();
+            let ids: Vec<_> = batch.iter().map(|e| e.id).collect();
+            let range = match store.put_events(&session, batch).await {
+                // The step under way may have been the delete.
+                Err(error) if error.is_not_found() => continue,
+                range => range?,
+            };
+            let at: Vec<_> = store
+                .events(&session, range)
+                .await?
+                .iter()
+                .map(|e| e.id)
+                .collect();
+            ensure_eq!(
+                at,
+                ids,
+                "the events where a repeated batch of {name} says it is"
+            );
+            let log = store.log(&session).await?;
+            let copies = log.iter().filter(|e| ids.contains(&e.id)).count();
+            ensure_eq!(
+                copies,
+                ids.len(),
+                "copies of the events of a repeated batch of {name}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Closes a handle and opens its place again.
+pub(crate) async fn again(bench: &Bench, store: Handle, place: &Place) -> Held<Handle> {
+    ensure_eq!(Arc::strong_count(&store), 1, "users of the handle");
+    drop(store);
+    bench.open_at(place).await
+}

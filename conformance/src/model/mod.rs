@@ -1,0 +1,10 @@
+//! L2: random commands, on the backend and on the reference backend side by side.
+
+mod command;
+mod laws;
+mod shrink;
+mod strategy;
+mod world;
+
+pub(crate) use command::Command;
+pub(crate) use laws::LAWS;

@@ -1,0 +1,5 @@
+//! The backend of the tutorial.
+
+use crate::custom_backend::Mine;
+
+sessionlog_conformance::conformance!(Mine);
