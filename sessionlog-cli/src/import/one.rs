@@ -152,10 +152,12 @@ impl One<'_> {
         let Goal { id, session, known } = goal;
         let new = match known.relation {
             Relation::Longer { first, skip } => Some((first, skip)),
+            // What is told of the end of a file must be the end of all that was imported of it.
+            Relation::Shorter => return Ok(true),
             Relation::Same {
                 newline_added: true,
             } => None,
-            _ if known.sidecar_changed || session.is_none() => None,
+            _ if known.sidecar_changed => None,
             _ => return Ok(true),
         };
         if self.options.dry_run {
@@ -232,6 +234,8 @@ impl One<'_> {
                 next = feed.next()?;
             }
         }
+        // The sum of the file is told at the end, also where nothing in it is new.
+        while feed.next()?.is_some() {}
         let mut clock = feed.clock();
         if !begins && let Some(sidecar) = sidecar {
             self.add_sidecar(write, sidecar, &mut clock, false, outcome)?;
@@ -282,10 +286,10 @@ fn status(goal: &Goal, diverged: Option<&(SessionId, u64)>) -> Status {
             },
             _,
         ) => Status::Grown,
-        _ if goal.known.sidecar_changed => Status::Grown,
         (Relation::Shorter, _) => Status::Unchanged {
             note: Some("the file is shorter than what was imported of it".to_owned()),
         },
+        _ if goal.known.sidecar_changed => Status::Grown,
         _ => Status::Unchanged { note: None },
     }
 }
