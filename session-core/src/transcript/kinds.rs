@@ -51,6 +51,11 @@ kinds! {
     PROCESS_STARTED = "process.started";
     /// It runs no more. `{"process":"p1","code":0}`
     PROCESS_EXITED = "process.exited";
+    /// A sub-agent begins: [`AgentStarted`](super::AgentStarted).
+    /// `{"agent":"a1","call":"c1","prompt":"look for callers"}`
+    AGENT_STARTED = "agent.started";
+    /// It ends: [`AgentEnded`](super::AgentEnded). `{"agent":"a1","outcome":"complete"}`
+    AGENT_ENDED = "agent.ended";
     /// A file was read. `{"path":"src/a.rs","hash":"…"}`
     FILE_READ = "file.read";
     /// A file was changed. `{"path":"src/a.rs","hash":"…","before":"…"}`

@@ -103,6 +103,12 @@ pub struct Message<'a> {
     /// The program that drives the session, where it is not the one of the message before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<String>,
+    /// More parts of this reply are to come. A reply whose last part says so was cut by a crash.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// This part is the whole reply: it takes the place of the parts before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Tokens and cost of the reply so far. The last part of a reply has the final figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -133,12 +139,9 @@ impl<'a> Message<'a> {
     }
 }
 
-fn follow<'a>(value: &'a RawValue, path: &str) -> Option<&'a RawValue> {
+/// The value that a path of keys leads to, a path without keys to the value itself.
+pub(super) fn follow<'a>(value: &'a RawValue, path: &str) -> Option<&'a RawValue> {
     path.split('.')
         .filter(|key| !key.is_empty())
-        .try_fold(value, |value, key| {
-            let fields: std::collections::HashMap<std::borrow::Cow<'a, str>, &'a RawValue> =
-                serde_json::from_str(value.get()).ok()?;
-            fields.get(key).copied()
-        })
+        .try_fold(value, super::fields::find)
 }

@@ -122,6 +122,10 @@ pub struct Source {
     /// The id of the record that it hangs under.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The id of the record that it continues although it does not hang under it: what a
+    /// compaction stands for. It may be in another file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logical_parent: Option<String>,
     /// White space around the record on its line: before and behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pad: Option<(String, String)>,

@@ -1,4 +1,12 @@
 //! What users hold, on the memory backend: one binary, one module a topic.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that can't go on fails"
+)]
 
 mod cards;
 mod damage;
@@ -6,4 +14,6 @@ mod follow;
 mod ledger;
 mod projection;
 mod settle;
+mod transcript_logs;
+mod transcript_valid;
 mod wrapper;
