@@ -110,6 +110,7 @@ impl Dialect for Claude {
             at: record.time("timestamp"),
             id: record.filled("uuid"),
             parent: record.filled("parentUuid"),
+            logical_parent: record.filled("logicalParentUuid"),
             ..mapped
         }
     }

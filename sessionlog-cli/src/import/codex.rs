@@ -88,8 +88,7 @@ impl Dialect for Codex {
             Some("event_msg") => event::event(&payload),
             Some("compacted") => {
                 self.state.end_reply();
-                let summary = payload.text("message");
-                Mapped::record(kind).means(kinds::COMPACTION, &json!({ "summary": summary }))
+                Mapped::record(kind).means(kinds::COMPACTION, &compacted(&payload))
             }
             Some("world_state") => Mapped::record(kind),
             _ => Mapped::unknown(kind),
@@ -126,6 +125,13 @@ impl Codex {
         };
         mapped.means(kinds::SESSION_STARTED, &started)
     }
+}
+
+/// The new context may be there as a whole.
+fn compacted(payload: &Fields<'_>) -> serde_json::Value {
+    let whole = !payload.items("replacement_history").is_empty();
+    let body = whole.then_some("payload.replacement_history");
+    json!({"summary": payload.text("message"), "body": body})
 }
 
 fn settings(kind: Option<String>, payload: &Fields<'_>) -> Mapped {

@@ -47,6 +47,8 @@ pub(crate) struct Mapped {
     pub(crate) name: Option<String>,
     pub(crate) id: Option<String>,
     pub(crate) parent: Option<String>,
+    /// The record that it continues without hanging under it.
+    pub(crate) logical_parent: Option<String>,
     /// The type is not one that the format is known to have.
     pub(crate) unknown: bool,
 }
@@ -61,6 +63,7 @@ impl Mapped {
             name,
             id: None,
             parent: None,
+            logical_parent: None,
             unknown: false,
         }
     }

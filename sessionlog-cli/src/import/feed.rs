@@ -154,6 +154,7 @@ impl<'a> Feed<'a> {
             kind: mapped.name.clone(),
             id: mapped.id.clone(),
             parent: mapped.parent.clone(),
+            logical_parent: mapped.logical_parent.clone(),
             unterminated: last && !line.terminated,
             ..Source::default()
         }

@@ -13,7 +13,7 @@
 //!
 //! # Adding a format
 //!
-//! A format is a [`Dialect`](dialect::Dialect) in a file of its own, and a line in each `match` of
+//! A format is a `Dialect` in a file of its own, and a line in each `match` of
 //! [`Format`].
 
 mod claude;

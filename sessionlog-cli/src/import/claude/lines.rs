@@ -5,7 +5,7 @@ use sessionlog::transcript::{SettingsChanged, Title, TitleBy, kinds};
 
 use super::known;
 use crate::import::dialect::Mapped;
-use crate::import::fields::Fields;
+use crate::import::fields::{Fields, text};
 
 pub(crate) fn line(record: &Fields<'_>) -> Mapped {
     let kind = record.filled("type");
@@ -50,10 +50,13 @@ fn system(record: &Fields<'_>) -> Mapped {
     match subtype.as_str() {
         "compact_boundary" => {
             let meta = record.object("compactMetadata");
+            // Newer versions name the messages that stay; they are the last ones before it.
+            let kept = meta.object("preservedMessages").items("uuids");
             let compaction = json!({
                 "trigger": meta.text("trigger"),
                 "tokens_before": meta.number("preTokens"),
                 "tokens_after": meta.number("postTokens"),
+                "kept_id": kept.first().and_then(|id| text(id)),
             });
             mapped.means(kinds::COMPACTION, &compaction)
         }

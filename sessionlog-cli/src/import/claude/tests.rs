@@ -141,10 +141,10 @@ fn other_lines_get_the_kind_that_fits() {
         (
             line(
                 "system",
-                r#""subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":7}"#,
+                r#""subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":7,"preservedMessages":{"uuids":["k","l"]}}"#,
             ),
             "compaction",
-            r#"{"tokens_after":null,"tokens_before":7,"trigger":"auto"}"#,
+            r#"{"kept_id":"k","tokens_after":null,"tokens_before":7,"trigger":"auto"}"#,
         ),
         (
             line("system", r#""subtype":"turn_duration","durationMs":12"#),

@@ -188,5 +188,13 @@ fn other_lines_get_the_kind_that_fits() {
         events[0].1,
         r#"{"directory":"/w","branch":"b","harness":"codex","version":"1"}"#
     );
-    assert_eq!(events[6].1, r#"{"summary":"short"}"#);
+    assert_eq!(events[6].1, r#"{"body":null,"summary":"short"}"#);
+    let whole = line(
+        "compacted",
+        r#"{"message":"s","replacement_history":[{"type":"message"}]}"#,
+    );
+    assert_eq!(
+        mapped(&[whole])[0].1,
+        r#"{"body":"payload.replacement_history","summary":"s"}"#
+    );
 }
