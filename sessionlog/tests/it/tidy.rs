@@ -23,6 +23,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["sessionlog-conformance", "sessionlog-crashfs"],
     ),
     (
+        "sessionlog-backend-sqlite",
+        &["sessionlog-core", "sessionlog-local"],
+        &["sessionlog-conformance", "sessionlog-crashfs"],
+    ),
+    (
         "sessionlog",
         &["sessionlog-core", "sessionlog-backend-jsonl"],
         &[],

@@ -1,0 +1,158 @@
+//! Connections, and what must hold of each.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use sessionlog_core::{Error, Result};
+
+use crate::fault::failed;
+use crate::schema::{CHECKPOINT_PAGES, WAL_LIMIT};
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 64;
+
+fn opened(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn =
+        Connection::open_with_flags(path, flags).map_err(failed("open it", "the database"))?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(conn)
+}
+
+/// Sets a pragma and refuses to go on if it did not take: SQLite says nothing when it does not.
+pub(crate) fn set(conn: &Connection, pragma: &str, value: &str, expected: &str) -> Result<()> {
+    let what = format!("set {pragma}");
+    let query = format!("PRAGMA {pragma} = {value}");
+    let mut statement = conn
+        .prepare(&query)
+        .map_err(failed(&what, "the database"))?;
+    let mut rows = statement.query([]).map_err(failed(&what, "the database"))?;
+    while rows
+        .next()
+        .map_err(failed(&what, "the database"))?
+        .is_some()
+    {}
+    let found = get(conn, pragma)?;
+    if found.eq_ignore_ascii_case(expected) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "SQLite can't work safely here: PRAGMA {pragma} is {found} instead of {expected}. Put the \
+         store on a local file system with shared memory, or use jsonl: or an object store"
+    )))
+}
+
+/// The value of a pragma, as text.
+pub(crate) fn get(conn: &Connection, pragma: &str) -> Result<String> {
+    conn.query_row(&format!("PRAGMA {pragma}"), [], |row| {
+        Ok(match row.get_ref(0)? {
+            rusqlite::types::ValueRef::Integer(n) => n.to_string(),
+            other => other.as_str().unwrap_or_default().to_owned(),
+        })
+    })
+    .map_err(failed(&format!("read {pragma}"), "the database"))
+}
+
+/// What connections of every sort have: no surprises from the schema, checks on every page.
+fn common(conn: &Connection, timeout: Duration) -> Result<()> {
+    conn.busy_timeout(timeout)
+        .map_err(failed("set the busy timeout", "the database"))?;
+    set(conn, "trusted_schema", "OFF", "0")?;
+    set(conn, "cell_size_check", "ON", "1")?;
+    set(conn, "mmap_size", "0", "0").or_else(|error| {
+        // A build without memory-mapped files answers nothing.
+        if get(conn, "mmap_size").is_err() {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })?;
+    set(conn, "cache_size", "-4096", "-4096")
+}
+
+/// A connection that writes. It changes no byte of a database that has the format.
+pub(crate) fn writer(path: &Path, timeout: Duration) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let conn = opened(path, flags)?;
+    common(&conn, timeout)?;
+    set(&conn, "journal_mode", "WAL", "wal")?;
+    set(&conn, "synchronous", "FULL", "2")?;
+    set(&conn, "fullfsync", "ON", "1")?;
+    set(&conn, "checkpoint_fullfsync", "ON", "1")?;
+    set(&conn, "secure_delete", "ON", "1")?;
+    set(&conn, "temp_store", "MEMORY", "2")?;
+    let (pages, limit) = (CHECKPOINT_PAGES.to_string(), WAL_LIMIT.to_string());
+    set(&conn, "wal_autocheckpoint", &pages, &pages)?;
+    set(&conn, "journal_size_limit", &limit, &limit)?;
+    // Waiting for the write lock is done without blocking a thread.
+    conn.busy_timeout(Duration::ZERO)
+        .map_err(failed("set the busy timeout", "the database"))?;
+    Ok(conn)
+}
+
+/// A connection that reads beside writers, as SQLite does: it shares their `-shm` file.
+pub(crate) fn reader(path: &Path, timeout: Duration) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let conn = opened(path, flags)?;
+    common(&conn, timeout)?;
+    set(&conn, "query_only", "ON", "1")?;
+    Ok(conn)
+}
+
+/// A connection that takes the database for a file that nobody changes: no locks, no `-wal`, no `-shm`.
+/// Right as long as there is no write-ahead log and the file stays as it is.
+pub(crate) fn quiet(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_URI;
+    let conn = opened(Path::new(&uri(path)), flags)?;
+    common(&conn, Duration::ZERO)?;
+    set(&conn, "query_only", "ON", "1")?;
+    Ok(conn)
+}
+
+/// A path as a URI for SQLite, every byte that is not plain written with its number.
+fn uri(path: &Path) -> String {
+    let text = path.as_os_str().as_encoded_bytes();
+    let mut uri = String::from("file:");
+    if cfg!(windows) {
+        uri.push('/');
+    }
+    for byte in text {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            b'\\' if cfg!(windows) => uri.push('/'),
+            b':' if cfg!(windows) => uri.push(':'),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn any_path_can_be_a_uri() {
+        assert_eq!(
+            uri(Path::new("/a b/ü?#%.db")),
+            "file:/a%20b/%C3%BC%3F%23%25.db?immutable=1"
+        );
+    }
+
+    #[test]
+    fn a_pragma_that_does_not_take_is_refused_with_what_to_use_instead() {
+        // A database in memory has no write-ahead log.
+        let conn = Connection::open_in_memory().unwrap();
+        let error = set(&conn, "journal_mode", "WAL", "wal").unwrap_err();
+        assert_eq!(*error.kind(), sessionlog_core::ErrorKind::Unsupported);
+        let message = error.to_string();
+        assert!(message.contains("journal_mode is memory") && message.contains("jsonl:"));
+    }
+}

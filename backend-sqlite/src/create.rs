@@ -1,0 +1,94 @@
+//! Making a database that is whole from its first moment.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use rusqlite::Connection;
+use sessionlog_core::{Error, Result};
+use sessionlog_local::files::{create_new, failed, make_dir, open_write, sync_dir, unique};
+
+use crate::connect::set;
+use crate::fault;
+use crate::network;
+use crate::schema::{APPLICATION, FORMAT, PAGE_SIZE, TABLES};
+use crate::site::Site;
+
+/// What stands behind the name of a database that is being made.
+pub(crate) const NEW: &str = "-new-";
+
+/// Makes the database, unless somebody else does at the same time. Either way it is there, whole and
+/// durable, when this returns.
+pub(crate) fn create(site: &Site) -> Result<()> {
+    make_all(site.folder())?;
+    network::refuse(site.folder())?;
+    let path = site.beside(&format!("{NEW}{}", unique()));
+    let made = build(&path).and_then(|()| {
+        match fs::hard_link(&path, site.path()) {
+            Ok(()) => {}
+            // Another process was faster, and may have cleared up behind it.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists || site.path().exists() => {}
+            Err(e) if e.kind() == ErrorKind::Unsupported => {
+                return Err(Error::unsupported(format!(
+                    "the file system has no hard links, which a store is made with: {}",
+                    site.folder().display()
+                ))
+                .with_source(e));
+            }
+            Err(e) => return Err(failed("make the store", site.path())(e)),
+        }
+        sync_dir(site.folder()).map_err(failed("flush", site.folder()))
+    });
+    clear(site);
+    made
+}
+
+/// Removes what makers left behind that did not come to an end. The database is there, so nobody needs
+/// it.
+pub(crate) fn clear(site: &Site) {
+    let prefix = format!("{}{NEW}", site.name());
+    let entries = fs::read_dir(site.folder()).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            // Best effort: what stays is reported among the strays.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+fn build(path: &Path) -> Result<()> {
+    drop(create_new(path).map_err(failed("make", path))?);
+    let conn = Connection::open(path).map_err(fault::failed("make it", "the database"))?;
+    let (application, format, page) = (
+        APPLICATION.to_string(),
+        FORMAT.to_string(),
+        PAGE_SIZE.to_string(),
+    );
+    // It is flushed as a whole, below.
+    set(&conn, "synchronous", "OFF", "0")?;
+    set(&conn, "page_size", &page, &page)?;
+    set(&conn, "auto_vacuum", "INCREMENTAL", "2")?;
+    set(&conn, "journal_mode", "WAL", "wal")?;
+    set(&conn, "application_id", &application, &application)?;
+    set(&conn, "user_version", &format, &format)?;
+    conn.execute_batch(&format!("BEGIN;{TABLES}COMMIT;"))
+        .map_err(fault::failed("make its tables", "the database"))?;
+    set(&conn, "auto_vacuum", "INCREMENTAL", "2")?;
+    conn.close()
+        .map_err(|(_, error)| fault::failed("make it", "the database")(error))?;
+    let flushed = open_write(path).and_then(|file| file.sync_all());
+    flushed.map_err(failed("flush", path))
+}
+
+/// Makes a folder and those above it, each private and durable in the one above.
+fn make_all(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_all(parent)?;
+        make_dir(path).map_err(failed("make the folder", path))?;
+        sync_dir(parent).map_err(failed("flush", parent))?;
+    }
+    Ok(())
+}

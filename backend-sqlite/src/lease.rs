@@ -1,0 +1,147 @@
+//! Leases: a number in the session's row for safety, a lock of the operating system for liveness.
+
+use std::fs::File;
+use std::io::ErrorKind as Io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sessionlog_core::{
+    Error, FencingToken, Holder, Lease, LeaseRequest, LeaseStore, Liveness, Result, SessionRef,
+    Timestamp, fence, held_error,
+};
+use sessionlog_local::files::{failed, open_or_create, open_read};
+use sessionlog_local::lock::{Probe, probe_token, try_token, unlock_whole};
+
+use crate::desk::Work;
+use crate::session::SessionRow;
+use crate::site::Site;
+use crate::store::Sqlite;
+
+/// The open file whose lock is a lease.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone is not enough: a child that was forked, and has not yet become another program,
+        // has the file open as well. What fails here is done by the last one that closes it.
+        drop(unlock_whole(&self.0));
+    }
+}
+
+/// The lock of a lease, gone once it is given back.
+struct Guard(Mutex<Option<Lock>>);
+
+impl Guard {
+    fn slot(&self) -> MutexGuard<'_, Option<Lock>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks at the lock of the newest grant. Takes nothing.
+fn look(site: &Site, row: &SessionRow) -> Result<Probe> {
+    let path = site.lease(row.number);
+    if row.token == FencingToken::NONE {
+        return Ok(Probe::Free);
+    }
+    match open_read(&path) {
+        Ok(lock) => probe_token(&lock, row.token.get()).map_err(failed("look at the lock", &path)),
+        Err(e) if e.kind() == Io::NotFound => Ok(Probe::Free),
+        Err(e) => Err(failed("open", &path)(e)),
+    }
+}
+
+/// Who holds the lease. Within a transaction that writes only, since where locks can't be queried this
+/// takes it for a moment.
+pub(crate) fn held(site: &Site, row: &SessionRow) -> Result<Option<Holder>> {
+    let held = match look(site, row)? {
+        Probe::Free => false,
+        Probe::Held => true,
+        Probe::Unknown => {
+            let path = site.lease(row.number);
+            let lock = Lock(open_or_create(&path).map_err(failed("open", &path))?);
+            !try_token(&lock.0, row.token.get()).map_err(failed("lock", &path))?
+        }
+    };
+    held.then(|| row.holder()).transpose()
+}
+
+/// Grants the next token, and takes its lock before anybody can see it.
+fn grant(
+    work: &mut Work<'_>,
+    site: &Site,
+    session: SessionRef,
+    request: &LeaseRequest,
+) -> Result<(FencingToken, Lock)> {
+    let mut known = work.life(&session)?;
+    if !request.force
+        && let Some(holder) = held(site, &known.row)?
+    {
+        work.keep(session, known);
+        return Err(held_error(holder, None));
+    }
+    let token = known.row.token.next();
+    site.make_leases()?;
+    let path = site.lease(known.row.number);
+    let lock = Lock(open_or_create(&path).map_err(failed("open", &path))?);
+    if !try_token(&lock.0, token.get()).map_err(failed("lock", &path))? {
+        return Err(Error::unsupported(
+            "this system can't take a lease from a live holder: stop its process",
+        ));
+    }
+    known.row.token = token;
+    known.row.owner = request.owner.as_str().to_owned();
+    known.row.since = Timestamp::now().as_micros();
+    known.row.update(work)?;
+    work.keep(session, known);
+    Ok((token, lock))
+}
+
+#[async_trait]
+impl LeaseStore for Sqlite {
+    async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
+        let owner = request.owner.clone();
+        let (store, life) = (self.clone(), session.clone());
+        let granted = self.inner.write(session, move |work| {
+            grant(work, &store.inner.site, life, &request)
+        });
+        let (token, lock) = granted.await?;
+        let guard = Guard(Mutex::new(Some(lock)));
+        Ok(Lease::new(session.clone(), token, owner, None, guard))
+    }
+
+    async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
+        let (row, _) = self.life(&lease.session).await?;
+        fence(Some(lease.token), row.token)?;
+        match lease.guard::<Guard>() {
+            Some(guard) if guard.slot().is_some() => Ok(()),
+            _ => Err(Error::invalid(
+                "the lease was given back, acquire a new one",
+            )),
+        }
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        if let Some(guard) = lease.guard::<Guard>() {
+            guard.slot().take();
+        }
+        Ok(())
+    }
+
+    async fn holder(&self, session: &SessionRef) -> Result<Liveness> {
+        loop {
+            let (row, _) = self.life(session).await?;
+            let seen = look(&self.inner.site, &row)?;
+            // A grant in between would make the two answers not belong together.
+            if self.life(session).await?.0.token == row.token {
+                return Ok(match seen {
+                    Probe::Free => Liveness::Idle,
+                    Probe::Held => Liveness::Live(row.holder().ok()),
+                    Probe::Unknown => Liveness::Unknown(
+                        "this system can't tell whether a lock is held without taking it".into(),
+                    ),
+                });
+            }
+        }
+    }
+}

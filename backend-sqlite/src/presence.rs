@@ -1,0 +1,156 @@
+//! Which databases this process has open, so that no file is closed that must stay open.
+//!
+//! POSIX locks belong to a process and a file: closing *any* descriptor of a file drops all locks that
+//! the process has on it, those of SQLite's other connections too (<https://sqlite.org/howtocorrupt.html>,
+//! section 2.2). SQLite takes care of that among its own locking connections. What reads a database
+//! without locks (a look at the header, a connection that takes the file for immutable) is closed here:
+//! at once if nobody in this process locks the file, else when the last one that does is closed.
+
+use std::any::Any;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use event_listener::Event as Bell;
+use rusqlite::Connection;
+use sessionlog_core::Result;
+use sessionlog_local::files::{Identity, open_read, read_range};
+
+static ALL: Mutex<Vec<Weak<Presence>>> = Mutex::new(Vec::new());
+
+/// One database, as far as this process has it open.
+pub(crate) struct Presence {
+    identity: Identity,
+    state: Mutex<State>,
+    /// Rung after each commit of this process.
+    pub(crate) bell: Bell,
+}
+
+#[derive(Default)]
+struct State {
+    locking: usize,
+    parked: Vec<Box<dyn Any + Send>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Presence {
+    /// What this process has of a file.
+    pub(crate) fn of(identity: Identity) -> Arc<Self> {
+        let mut all = lock(&ALL);
+        all.retain(|known| known.strong_count() > 0);
+        let known = all.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.into_iter().find(|p| p.identity == identity) {
+            return known;
+        }
+        let presence = Arc::new(Self {
+            identity,
+            state: Mutex::default(),
+            bell: Bell::new(),
+        });
+        all.push(Arc::downgrade(&presence));
+        presence
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether a connection of this process locks the file.
+    pub(crate) fn is_locked(&self) -> bool {
+        lock(&self.state).locking > 0
+    }
+
+    /// Opens a connection that locks the file.
+    pub(crate) fn locking(
+        self: &Arc<Self>,
+        open: impl FnOnce() -> Result<Connection>,
+    ) -> Result<Locking> {
+        let mut state = lock(&self.state);
+        state.locking += 1;
+        drop(state);
+        let seat = Seat(Arc::clone(self));
+        Ok(Locking {
+            conn: open()?,
+            seat,
+        })
+    }
+
+    /// The first bytes of the file.
+    pub(crate) fn first_bytes(&self, path: &Path, len: u64) -> io::Result<Vec<u8>> {
+        let mut state = lock(&self.state);
+        let file: File = open_read(path)?;
+        let bytes = read_range(&file, 0, len);
+        if state.locking > 0 {
+            state.parked.push(Box::new(file));
+        }
+        bytes
+    }
+}
+
+/// A connection that locks the file as SQLite does.
+pub(crate) struct Locking {
+    // Closed before the seat is given up.
+    conn: Connection,
+    seat: Seat,
+}
+
+impl Locking {
+    pub(crate) fn presence(&self) -> &Arc<Presence> {
+        &self.seat.0
+    }
+}
+
+impl Deref for Locking {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.conn
+    }
+}
+
+struct Seat(Arc<Presence>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.locking = state.locking.saturating_sub(1);
+        if state.locking == 0 {
+            // Under the lock: nobody may begin to lock the file meanwhile.
+            state.parked.clear();
+        }
+    }
+}
+
+/// A connection that takes no locks.
+pub(crate) struct Quiet {
+    conn: Option<Connection>,
+    presence: Arc<Presence>,
+}
+
+impl Quiet {
+    pub(crate) fn new(conn: Connection, presence: Arc<Presence>) -> Self {
+        Self {
+            conn: Some(conn),
+            presence,
+        }
+    }
+
+    pub(crate) fn conn(&self) -> Option<&Connection> {
+        self.conn.as_ref()
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        let mut state = lock(&self.presence.state);
+        match self.conn.take() {
+            Some(conn) if state.locking > 0 => state.parked.push(Box::new(conn)),
+            conn => drop(conn),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Where a store lies, and what lies there.
+
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use sessionlog_core::{Error, Place, Result};
+use sessionlog_local::files::{failed, is_dir, make_dir, sync_dir};
+
+use crate::presence::Presence;
+use crate::schema::{APPLICATION, FORMAT};
+
+/// The database in a store that was opened as a folder.
+const IN_FOLDER: &str = "sessions.db";
+
+/// The path of a database and of what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Site {
+    path: PathBuf,
+    /// Everything in the folder is the store's.
+    pub(crate) owns_folder: bool,
+}
+
+impl Site {
+    /// The store at a path: a file, or `sessions.db` in a folder that is there.
+    pub(crate) fn at(path: &Path) -> Result<Self> {
+        let find = failed("find", path);
+        let absolute = std::path::absolute(path).map_err(find)?;
+        let owns_folder = absolute.is_dir();
+        let path = if owns_folder {
+            absolute.join(IN_FOLDER)
+        } else {
+            absolute
+        };
+        // Links above the database are followed once, here; one in its place never is.
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::invalid(format!(
+                "the path names no file: {}",
+                path.display()
+            )));
+        };
+        let there = parent.ancestors().find(|p| p.is_dir());
+        let real = there.and_then(|there| {
+            let rest = parent.strip_prefix(there).ok()?;
+            Some(fs::canonicalize(there).ok()?.join(rest))
+        });
+        Ok(Self {
+            path: real.as_deref().unwrap_or(parent).join(name),
+            owns_folder,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// The name of the database file.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// A file beside the database: its name with something behind.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(suffix);
+        self.path.with_file_name(name)
+    }
+
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.beside("-wal")
+    }
+
+    pub(crate) fn leases(&self) -> PathBuf {
+        self.beside("-leases")
+    }
+
+    /// The lock file of a session's lease.
+    pub(crate) fn lease(&self, number: i64) -> PathBuf {
+        self.leases().join(number.to_string())
+    }
+
+    /// The database file, if it is there; an error if something else is in its place, or if it is gone
+    /// and what belongs to it is not.
+    pub(crate) fn look(&self) -> Result<Option<Metadata>> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(meta) if meta.is_file() => Ok(Some(meta)),
+            Ok(_) => Err(Error::invalid(format!(
+                "the path of an SQLite store is a link or no file: {}",
+                self.path.display()
+            ))),
+            Err(e) if e.kind() == ErrorKind::NotFound => self.missing().map(|()| None),
+            Err(e) if e.kind() == ErrorKind::NotADirectory => Err(Error::invalid(format!(
+                "part of the path of the store is a file: {}",
+                self.path.display()
+            ))
+            .with_source(e)),
+            Err(e) => Err(failed("look at the store", &self.path)(e)),
+        }
+    }
+
+    /// An error if the database was there and is not any more.
+    fn missing(&self) -> Result<()> {
+        let log = wal_len(&self.wal())? > 0;
+        if !log && !is_dir(&self.leases()) {
+            return Ok(());
+        }
+        let rest = if log { self.wal() } else { self.leases() };
+        Err(Error::corrupt(
+            Place::file(self.name()),
+            format!(
+                "the database is gone, but what belongs to it is there: bring it back, or remove {}",
+                rest.display()
+            ),
+        ))
+    }
+
+    /// How many bytes the write-ahead log has.
+    pub(crate) fn wal_len(&self) -> Result<u64> {
+        wal_len(&self.wal())
+    }
+
+    /// Looks at the header of a database that is there, and refuses what is no store of this format.
+    pub(crate) fn check(&self, presence: &Presence) -> Result<()> {
+        let header = presence
+            .first_bytes(&self.path, 100)
+            .map_err(failed("read", &self.path))?;
+        let corrupt = |why: &str| Err(Error::corrupt(Place::file(self.name()), why));
+        let number = |at: usize| {
+            let bytes = header.get(at..at + 4).and_then(|b| b.try_into().ok());
+            bytes.map(u32::from_be_bytes)
+        };
+        if header.is_empty() {
+            return corrupt("the file is empty, which a store never is");
+        }
+        let ours = number(68) == Some(APPLICATION);
+        match (header.starts_with(b"SQLite format 3\0"), ours) {
+            (true, true) => {}
+            (false, true) => return corrupt("the first bytes of the database are damaged"),
+            (true, false) => {
+                return Err(Error::invalid(format!(
+                    "the database is another program's, name another file: {}",
+                    self.path.display()
+                )));
+            }
+            (false, false) => {
+                return Err(Error::invalid(format!(
+                    "the file is no SQLite database, name another: {}",
+                    self.path.display()
+                )));
+            }
+        }
+        match number(60) {
+            Some(FORMAT) => Ok(()),
+            Some(newer) if newer > FORMAT => Err(Error::unsupported(format!(
+                "the store was written by a newer version, update this program: it has format \
+                 {newer}, this version reads up to {FORMAT}"
+            ))),
+            _ => corrupt("the database has no format version"),
+        }
+    }
+
+    /// Makes the folder of lock files, if it isn't there.
+    pub(crate) fn make_leases(&self) -> Result<()> {
+        let path = self.leases();
+        if is_dir(&path) {
+            return Ok(());
+        }
+        make_dir(&path).map_err(failed("make the folder", &path))?;
+        sync_dir(self.folder()).map_err(failed("flush", self.folder()))
+    }
+}
+
+fn wal_len(path: &Path) -> Result<u64> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(meta.len()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(failed("look at", path)(e)),
+    }
+}

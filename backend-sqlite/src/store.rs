@@ -1,0 +1,208 @@
+//! A store that is open.
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use futures_timer::Delay;
+use rusqlite::Connection;
+use sessionlog_core::{Combiner, Error, Place, Result, SessionRef};
+use sessionlog_local::files::Identity;
+
+use crate::commit::Held;
+use crate::desk::{Desk, Job, Outcome, Work};
+use crate::options::Options;
+use crate::presence::Presence;
+use crate::readers::{Readers, Stamp, TICK};
+use crate::site::Site;
+use crate::{connect, create, network};
+
+/// Session logs in one SQLite database.
+///
+/// Clones share one handle. It opens nothing until it is used, and makes nothing until it is written
+/// to, so a store can also be read on a file system that can't be written.
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) site: Site,
+    pub(crate) options: Options,
+    presence: OnceLock<Arc<Presence>>,
+    /// The table of sessions was found whole.
+    pub(crate) sound: AtomicBool,
+    // Closed before the connection that writes, which can then clear up as the last one.
+    readers: Readers,
+    desk: Mutex<Option<Box<Desk>>>,
+    commits: Combiner<Job, Outcome>,
+}
+
+impl Sqlite {
+    /// A store in the database `path`, which is made by the first write if it isn't there. If `path` is
+    /// a folder that is there, the store is `sessions.db` in it, and everything else in the folder
+    /// counts as foreign.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file is no SQLite database or another program's; `Unsupported` if it has a
+    /// newer format (with both named) or lies on a network file system; `Corrupt` if it is damaged where
+    /// that can be seen at a glance.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let inner = Inner {
+            site: Site::at(path.as_ref())?,
+            options,
+            presence: OnceLock::new(),
+            sound: AtomicBool::new(false),
+            readers: Readers::default(),
+            desk: Mutex::default(),
+            commits: Combiner::default(),
+        };
+        if inner.presence()?.is_some() {
+            network::refuse(inner.site.folder())?;
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// The database file, as an absolute path.
+    pub fn path(&self) -> &Path {
+        self.inner.site.path()
+    }
+}
+
+impl Inner {
+    /// The database, if it is there; looked at when it is first met.
+    pub(crate) fn presence(&self) -> Result<Option<Arc<Presence>>> {
+        let Some(meta) = self.site.look()? else {
+            return match self.presence.get() {
+                Some(_) => Err(self.replaced()),
+                None => Ok(None),
+            };
+        };
+        let identity = Identity::of(&meta);
+        if let Some(known) = self.presence.get() {
+            return if known.identity() == identity {
+                Ok(Some(Arc::clone(known)))
+            } else {
+                Err(self.replaced())
+            };
+        }
+        let presence = Presence::of(identity);
+        self.site.check(&presence)?;
+        Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
+    }
+
+    fn replaced(&self) -> Error {
+        Error::corrupt(
+            Place::file(self.site.name()),
+            "the database was removed or replaced while it was open here, open the store again",
+        )
+    }
+
+    /// Reads, with one view of the database. `None` if there is no store.
+    pub(crate) async fn read<T>(
+        &self,
+        mut read: impl FnMut(&Connection) -> Result<T> + Send,
+    ) -> Result<Option<T>> {
+        for _ in 0..4 {
+            let Some(presence) = self.presence()? else {
+                return Ok(None);
+            };
+            let Some(meta) = self.site.look()? else {
+                return Err(self.replaced());
+            };
+            let stamp = Stamp::of(&self.site, &meta)?;
+            if stamp.is_live() || presence.is_locked() {
+                return self.read_shared(&presence, read).map(Some);
+            }
+            if stamp.is_fresh() {
+                Delay::new(TICK).await;
+            } else if let Some(out) = self
+                .readers
+                .quiet(&self.site, &presence, stamp, &mut read)?
+            {
+                return Ok(Some(out));
+            }
+        }
+        // Others come and go.
+        match self.presence()? {
+            Some(presence) => self.read_shared(&presence, read).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn read_shared<T>(
+        &self,
+        presence: &Arc<Presence>,
+        read: impl FnMut(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        self.readers.forget_quiet();
+        let timeout = self.options.busy_timeout;
+        self.readers.shared(&self.site, presence, timeout, read)
+    }
+
+    /// Writes to a session that is there, in one transaction with whatever else is to be written.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        session: &SessionRef,
+        job: impl FnOnce(&mut Work<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if self.presence()?.is_none() {
+            return Err(session.gone());
+        }
+        self.write_or_make(job).await
+    }
+
+    /// Writes, and makes the store if it isn't there.
+    pub(crate) async fn write_or_make<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Work<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let job: Job = Box::new(|work| job(work).map(|out| Box::new(out) as Box<dyn Any + Send>));
+        let outcome = self.commits.submit(job, Held::begin(self), Held::commit);
+        match outcome.await?.downcast() {
+            Ok(out) => Ok(*out),
+            Err(_) => Err(Error::internal("a commit gave another's outcome")),
+        }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Box<Desk>>> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection that writes, opened if nobody has it.
+    pub(crate) fn take_desk(&self) -> Result<Box<Desk>> {
+        let presence = match self.presence()? {
+            Some(presence) => presence,
+            None => {
+                create::create(&self.site)?;
+                self.presence()?
+                    .ok_or_else(|| Error::unavailable("the store is gone as soon as it was made"))?
+            }
+        };
+        let kept = self.slot().take();
+        if let Some(desk) = kept {
+            return Ok(desk);
+        }
+        self.readers.forget_quiet();
+        self.site.make_leases()?;
+        let timeout = self.options.busy_timeout;
+        let conn = presence.locking(|| connect::writer(self.site.path(), timeout))?;
+        Ok(Box::new(Desk::new(conn)))
+    }
+
+    pub(crate) fn put_desk(&self, desk: Box<Desk>) {
+        self.slot().get_or_insert(desk);
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite")
+            .field("path", &self.site.path())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
