@@ -28,6 +28,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["sessionlog-conformance", "sessionlog-crashfs"],
     ),
     (
+        "sessionlog-backend-redb",
+        &["sessionlog-core", "sessionlog-local"],
+        &["sessionlog-conformance"],
+    ),
+    (
         "sessionlog",
         &["sessionlog-core", "sessionlog-backend-jsonl"],
         &[],

@@ -1,0 +1,411 @@
+//! Blobs: rows of content, written as they come and named when they are whole.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use redb::ReadableTable;
+use sessionlog_core::{
+    BlobHasher, BlobId, BlobInfo, BlobStore, Error, FencingToken, Pieces, Place, Result,
+    SessionRef, fence,
+};
+
+use crate::Redb;
+use crate::failure::{FILE, failed};
+use crate::format::{BLOBS, CHUNK, CHUNKS, UPLOADS, id_of, key_of};
+use crate::locks::of_upload;
+use crate::log::life_in;
+use crate::store::Done;
+use crate::write::Write;
+
+/// Rows written by one transaction: what is shorter needs one alone.
+const ROWS: usize = 16;
+
+#[async_trait]
+impl BlobStore for Redb {
+    async fn put(
+        &self,
+        session: &SessionRef,
+        content: Pieces,
+        token: Option<FencingToken>,
+    ) -> Result<BlobInfo> {
+        let row = self.life(session)?;
+        fence(token, row.token)?;
+        let mut rows = Cut {
+            content,
+            rest: BytesMut::new(),
+            hasher: BlobHasher::default(),
+            len: 0,
+        };
+        let mut first = rows.next().await?;
+        let mut upload = None;
+        let mut index = 0;
+        if first.len() == ROWS {
+            let life = session.clone();
+            let job = move |write: &mut Write<'_>| begin(write, &life, token);
+            let Done::Upload(number, lock) = self.write(session, job).await? else {
+                return Err(Error::internal("an upload without a number"));
+            };
+            let upload = upload.insert((number, lock)).0;
+            while first.len() == ROWS {
+                let (life, full) = (session.clone(), std::mem::take(&mut first));
+                let job = move |write: &mut Write<'_>| {
+                    fence(token, write.life(&life)?.token)?;
+                    put_rows(write, upload, index, &full)
+                };
+                let written = self.write(session, job).await;
+                index += 16;
+                match written.and(rows.next().await) {
+                    Ok(next) => first = next,
+                    Err(error) => {
+                        self.give_up(session, upload).await;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        let info = BlobInfo {
+            id: rows.hasher.finish(),
+            len: rows.len,
+        };
+        let life = session.clone();
+        let number = upload.as_ref().map(|(number, _)| *number);
+        let finished = self
+            .write(session, move |write| {
+                finish(write, &life, token, info, number, index, &first)
+            })
+            .await;
+        if let Some(number) = number {
+            if finished.is_err() {
+                self.give_up(session, number).await;
+            }
+            self.shared.locks.clear(&of_upload(number));
+        }
+        finished.map(|_| info)
+    }
+
+    fn get(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Pieces {
+        let getting = Getting {
+            store: self.clone(),
+            session: session.clone(),
+            id,
+            range,
+            found: None,
+            hasher: None,
+        };
+        stream::unfold(Some(getting), |getting| async move {
+            let mut getting = getting?;
+            match getting.piece() {
+                Ok(Some(piece)) => Some((Ok(piece), Some(getting))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+        .boxed()
+    }
+
+    fn list(&self, session: &SessionRef) -> BoxStream<'static, Result<BlobInfo>> {
+        let listed = self.shared.engine.read(|txn| {
+            let row = life_in(txn, session)?;
+            let what = "list blobs";
+            let table = txn.open_table(BLOBS).map_err(failed(what))?;
+            let whole = (row.number, &[0; 32])..=(row.number, &[0xff; 32]);
+            table
+                .range(whole)
+                .map_err(failed(what))?
+                .map(|entry| {
+                    let (key, value) = entry.map_err(failed(what))?;
+                    let id = id_of(key.value().1)
+                        .ok_or_else(|| Error::internal("a hash that is no blob id"))?;
+                    let (_, len) = value.value();
+                    Ok(BlobInfo { id, len })
+                })
+                .collect::<Result<Vec<_>>>()
+        });
+        let listed = listed.and_then(|listed| listed.ok_or_else(|| session.gone()));
+        match listed {
+            Ok(blobs) => stream::iter(blobs.into_iter().map(Ok)).boxed(),
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        }
+    }
+
+    async fn remove(
+        &self,
+        session: &SessionRef,
+        id: BlobId,
+        token: Option<FencingToken>,
+    ) -> Result<()> {
+        let life = session.clone();
+        self.write(session, move |write| remove(write, &life, id, token))
+            .await?;
+        Ok(())
+    }
+}
+
+/// Content as it comes, cut into rows.
+struct Cut {
+    content: Pieces,
+    rest: BytesMut,
+    hasher: BlobHasher,
+    len: u64,
+}
+
+impl Cut {
+    /// The next rows: as many as one transaction takes, or all that are left.
+    async fn next(&mut self) -> Result<Vec<Bytes>> {
+        let mut rows = Vec::new();
+        while rows.len() < ROWS {
+            while self.rest.len() < CHUNK {
+                let Some(piece) = self.content.next().await else {
+                    break;
+                };
+                let piece = piece?;
+                self.hasher.update(&piece);
+                self.len += piece.len() as u64;
+                self.rest.extend_from_slice(&piece);
+            }
+            if self.rest.is_empty() {
+                break;
+            }
+            let row = self.rest.split_to(CHUNK.min(self.rest.len()));
+            rows.push(row.freeze());
+        }
+        Ok(rows)
+    }
+}
+
+impl Redb {
+    /// Removes what there is of an upload that failed.
+    async fn give_up(&self, session: &SessionRef, upload: u64) {
+        // Best effort: the next upload clears what is left.
+        let job = move |write: &mut Write<'_>| {
+            drop_upload(write, upload)?;
+            Ok(Done::Nothing)
+        };
+        drop(self.write(session, job).await);
+        self.shared.locks.clear(&of_upload(upload));
+    }
+}
+
+/// Begins an upload, and clears away those whose writers have died.
+fn begin(write: &mut Write<'_>, session: &SessionRef, token: Option<FencingToken>) -> Result<Done> {
+    let row = write.life(session)?;
+    fence(token, row.token)?;
+    for dead in abandoned(write)? {
+        drop_upload(write, dead)?;
+        write.locks.clear(&of_upload(dead));
+    }
+    let upload = write.next_number()?;
+    let lock = write.locks.take(&of_upload(upload))?;
+    let lock =
+        lock.ok_or_else(|| Error::unavailable("an upload is still being given up, try again"))?;
+    let outcome = (|| {
+        write.txn.open_table(UPLOADS)?.insert(upload, row.number)?;
+        Ok::<_, redb::Error>(())
+    })();
+    write.wrote(outcome)?;
+    Ok(Done::Upload(upload, lock))
+}
+
+/// Uploads that nobody writes any more.
+fn abandoned(write: &Write<'_>) -> Result<Vec<u64>> {
+    let what = "read uploads";
+    let uploads = write.txn.open_table(UPLOADS).map_err(failed(what))?;
+    let mut dead = Vec::new();
+    for entry in uploads.iter().map_err(failed(what))? {
+        let upload = entry.map_err(failed(what))?.0.value();
+        if !write.locks.is_held(&of_upload(upload))? {
+            dead.push(upload);
+        }
+    }
+    Ok(dead)
+}
+
+fn put_rows(write: &mut Write<'_>, upload: u64, index: u32, rows: &[Bytes]) -> Result<Done> {
+    let outcome = (|| {
+        let mut chunks = write.txn.open_table(CHUNKS)?;
+        for (at, row) in (index..).zip(rows) {
+            chunks.insert((upload, at), &**row)?;
+        }
+        Ok::<_, redb::Error>(())
+    })();
+    write.wrote(outcome)?;
+    Ok(Done::Nothing)
+}
+
+fn drop_upload(write: &mut Write<'_>, upload: u64) -> Result<()> {
+    let outcome = (|| {
+        let mut chunks = write.txn.open_table(CHUNKS)?;
+        chunks.retain_in((upload, 0)..=(upload, u32::MAX), |_, _| false)?;
+        write.txn.open_table(UPLOADS)?.remove(upload)?;
+        Ok::<_, redb::Error>(())
+    })();
+    write.wrote(outcome)
+}
+
+/// Writes the last rows and names the blob.
+fn finish(
+    write: &mut Write<'_>,
+    session: &SessionRef,
+    token: Option<FencingToken>,
+    info: BlobInfo,
+    upload: Option<u64>,
+    index: u32,
+    rows: &[Bytes],
+) -> Result<Done> {
+    let row = write.life(session)?;
+    fence(token, row.token)?;
+    let hash = key_of(info.id);
+    let key = (row.number, &hash);
+    let there = {
+        let blobs = write.txn.open_table(BLOBS).map_err(failed("read blobs"))?;
+        blobs.get(key).map_err(failed("read blobs"))?.is_some()
+    };
+    if there {
+        if let Some(upload) = upload {
+            drop_upload(write, upload)?;
+        }
+        return Ok(Done::Nothing);
+    }
+    let number = match upload {
+        Some(upload) => upload,
+        None => write.next_number()?,
+    };
+    put_rows(write, number, index, rows)?;
+    let outcome = (|| {
+        write
+            .txn
+            .open_table(BLOBS)?
+            .insert(key, (number, info.len))?;
+        write.txn.open_table(UPLOADS)?.remove(number)?;
+        Ok::<_, redb::Error>(())
+    })();
+    write.wrote(outcome)?;
+    Ok(Done::Nothing)
+}
+
+fn remove(
+    write: &mut Write<'_>,
+    session: &SessionRef,
+    id: BlobId,
+    token: Option<FencingToken>,
+) -> Result<Done> {
+    let row = write.life(session)?;
+    fence(token, row.token)?;
+    let hash = key_of(id);
+    let there = {
+        let blobs = write.txn.open_table(BLOBS).map_err(failed("read blobs"))?;
+        let there = blobs
+            .get((row.number, &hash))
+            .map_err(failed("read blobs"))?;
+        there.map(|there| there.value().0)
+    };
+    if let Some(upload) = there {
+        drop_upload(write, upload)?;
+        let outcome = (|| {
+            write.txn.open_table(BLOBS)?.remove((row.number, &hash))?;
+            Ok::<_, redb::Error>(())
+        })();
+        write.wrote(outcome)?;
+    }
+    Ok(Done::Nothing)
+}
+
+/// Removes all blobs of a session, and its uploads.
+pub(crate) fn remove_all(write: &mut Write<'_>, number: u64) -> Result<()> {
+    let found = (|| {
+        let blobs = write.txn.open_table(BLOBS)?;
+        let whole = (number, &[0; 32])..=(number, &[0xff; 32]);
+        let mut uploads = Vec::new();
+        for entry in blobs.range(whole)? {
+            uploads.push(entry?.1.value().0);
+        }
+        for entry in write.txn.open_table(UPLOADS)?.iter()? {
+            let (upload, session) = entry?;
+            if session.value() == number {
+                uploads.push(upload.value());
+            }
+        }
+        Ok::<_, redb::Error>(uploads)
+    })();
+    for upload in found.map_err(failed("read blobs"))? {
+        drop_upload(write, upload)?;
+    }
+    let outcome = (|| {
+        let mut blobs = write.txn.open_table(BLOBS)?;
+        let whole = (number, &[0; 32])..=(number, &[0xff; 32]);
+        blobs.retain_in(whole, |_, _| false)?;
+        Ok::<_, redb::Error>(())
+    })();
+    write.wrote(outcome)
+}
+
+/// A blob that is read row by row.
+struct Getting {
+    store: Redb,
+    session: SessionRef,
+    id: BlobId,
+    range: Range<u64>,
+    /// Upload, length, and the next byte to hand out.
+    found: Option<(u64, u64, u64)>,
+    /// For a blob that is read whole.
+    hasher: Option<BlobHasher>,
+}
+
+impl Getting {
+    fn piece(&mut self) -> Result<Option<Bytes>> {
+        let hash = key_of(self.id);
+        let Self { session, range, .. } = self;
+        let found = self.found;
+        let read = self.store.shared.engine.read(|txn| {
+            let what = "read the blob";
+            let row = life_in(txn, session)?;
+            let blobs = txn.open_table(BLOBS).map_err(failed(what))?;
+            let there = blobs.get((row.number, &hash)).map_err(failed(what))?;
+            let (upload, len) = there
+                .map(|there| there.value())
+                .ok_or_else(|| Error::not_found(format!("there is no such blob: {}", self.id)))?;
+            let next = found.map_or(range.start, |(_, _, next)| next);
+            if next >= len.min(range.end) {
+                return Ok((upload, len, next, None));
+            }
+            let chunks = txn.open_table(CHUNKS).map_err(failed(what))?;
+            let index = u32::try_from(next / CHUNK as u64).unwrap_or(u32::MAX);
+            let row = chunks.get((upload, index)).map_err(failed(what))?;
+            let row = row.map(|row| Bytes::copy_from_slice(row.value()));
+            Ok((upload, len, next, Some(row)))
+        })?;
+        let (upload, len, next, row) = read.ok_or_else(|| self.session.gone())?;
+        if self.found.is_none() && self.range.start == 0 && self.range.end >= len {
+            self.hasher = Some(BlobHasher::default());
+        }
+        self.found = Some((upload, len, next));
+        let Some(row) = row else {
+            let whole = self.hasher.take().is_none_or(|h| h.finish() == self.id);
+            return if whole { Ok(None) } else { Err(self.damaged()) };
+        };
+        let row = row.ok_or_else(|| self.damaged())?;
+        let end = len.min(self.range.end);
+        let skip = usize::try_from(next % CHUNK as u64).unwrap_or(usize::MAX);
+        let take = usize::try_from(end - next).unwrap_or(usize::MAX);
+        let stop = row.len().min(skip.saturating_add(take));
+        if skip >= stop {
+            return Err(self.damaged());
+        }
+        let piece = row.slice(skip..stop);
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&piece);
+        }
+        self.found = Some((upload, len, next + piece.len() as u64));
+        Ok(Some(piece))
+    }
+
+    fn damaged(&self) -> Error {
+        Error::corrupt(
+            Place::file(FILE).with_session(&self.session.id),
+            format!("the blob does not match its name: {}", self.id),
+        )
+    }
+}

@@ -1,0 +1,249 @@
+//! The file of a store: how it is made, found and recognised.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use redb::Builder;
+use redb::backends::FileBackend;
+use sessionlog_core::{Error, Place, Result};
+use sessionlog_local::files::{
+    Identity, create_new, failed as os_failed, make_dir, open_read, read_at, sync_dir, unique,
+};
+
+use crate::failure::{FILE, failed};
+use crate::format::{
+    BACKEND, BLOBS, CHUNKS, EVENTS, FORMAT, KEPT, LEASES, MARKER, NUMBERS, SESSIONS, SNAPSHOTS,
+    UPLOADS,
+};
+
+const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
+/// Behind the magic: which slot holds the newest commit, among others.
+const GOD_BYTE: usize = 9;
+const SLOTS: usize = 64;
+const SLOT_LEN: usize = 128;
+const HEADER_LEN: usize = SLOTS + 2 * SLOT_LEN;
+
+/// The path of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreFile {
+    path: PathBuf,
+    folder: PathBuf,
+    name: String,
+}
+
+/// The beginning of the file: it changes with every commit.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Header([u8; HEADER_LEN]);
+
+impl Header {
+    pub(crate) fn read(file: &File) -> std::io::Result<Self> {
+        let mut bytes = [0; HEADER_LEN];
+        read_at(file, &mut bytes, 0)?;
+        Ok(Self(bytes))
+    }
+
+    /// The slot of the newest commit.
+    fn newest(&self) -> Option<&[u8]> {
+        let second = self.0.get(GOD_BYTE)? & 1 == 1;
+        let start = if second { SLOTS + SLOT_LEN } else { SLOTS };
+        self.0.get(start..start + SLOT_LEN)
+    }
+
+    /// Whether no commit came between.
+    pub(crate) fn same_commit(&self, other: &Self) -> bool {
+        self.newest() == other.newest()
+    }
+}
+
+impl StoreFile {
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path).map_err(os_failed("find", path))?;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::invalid(format!(
+                "the path of a redb store is not a file: {}",
+                path.display()
+            )));
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            name: name.to_string_lossy().into_owned(),
+            path,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A name beside the file.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        self.folder.join(format!("{}{suffix}", self.name))
+    }
+
+    /// How the names of stores begin that are being made.
+    fn temporary(&self) -> String {
+        format!(".{}.new-", self.name)
+    }
+
+    /// Which file the path means now; `None` if there is none.
+    pub(crate) fn identity(&self) -> Result<Option<Identity>> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(meta) if meta.is_file() => Ok(Some(Identity::of(&meta))),
+            Ok(_) => Err(Error::invalid(format!(
+                "the path of a redb store is not a file: {}",
+                self.path.display()
+            ))),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) if e.kind() == ErrorKind::NotADirectory => Err(Error::invalid(format!(
+                "part of the path of the store is a file: {}",
+                self.path.display()
+            ))
+            .with_source(e)),
+            Err(e) => Err(os_failed("look at the store", &self.path)(e)),
+        }
+    }
+
+    /// Opens the file for reading, if it is there and can be a database.
+    pub(crate) fn open(&self) -> Result<Option<(File, Identity)>> {
+        if self.identity()?.is_none() {
+            return Ok(None);
+        }
+        let file = match open_read(&self.path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(os_failed("open", &self.path)(e)),
+        };
+        let meta = file.metadata().map_err(os_failed("look at", &self.path))?;
+        let mut magic = [0; MAGIC.len()];
+        let read = read_at(&file, &mut magic, 0).map_err(os_failed("read", &self.path))?;
+        if magic != MAGIC {
+            let message = match read {
+                0 => "the file of the store is empty",
+                _ => "the file is no redb database, or its first bytes are damaged",
+            };
+            return Err(Error::corrupt(Place::file(FILE).with_offset(0), message));
+        }
+        if meta.len() < HEADER_LEN as u64 {
+            return Err(Error::corrupt(
+                Place::file(FILE).with_offset(meta.len()),
+                "the file of the store is cut off",
+            ));
+        }
+        Ok(Some((file, Identity::of(&meta))))
+    }
+
+    /// Makes the store. Another process may do so at the same time: one of them wins.
+    pub(crate) fn make(&self) -> Result<()> {
+        if self.identity()?.is_some() {
+            return Ok(());
+        }
+        make_all(&self.folder)?;
+        let temporary = self
+            .folder
+            .join(format!("{}{}", self.temporary(), unique()));
+        let made = fill(&temporary).and_then(|()| match fs::hard_link(&temporary, &self.path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            // Another maker has won, and has cleared this one's away.
+            Err(_) if self.identity()?.is_some() => Ok(()),
+            linked => linked.map_err(os_failed("make the store", &self.path)),
+        });
+        // Best effort: whatever is left is cleared by the next writer.
+        drop(fs::remove_file(&temporary));
+        made?;
+        sync_dir(&self.folder).map_err(os_failed("flush", &self.folder))
+    }
+
+    /// Stores that were being made when something died.
+    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
+        let prefix = self.temporary();
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+            .map(|entry| entry.path())
+            .collect()
+    }
+}
+
+/// Makes an empty store under another name, flushed.
+fn fill(path: &Path) -> Result<()> {
+    let file = create_new(path).map_err(os_failed("make", path))?;
+    let flush = file.try_clone().map_err(os_failed("make", path))?;
+    let what = "make the store";
+    let backend = FileBackend::new(file).map_err(failed(what))?;
+    let database = Builder::new()
+        .create_with_backend(backend)
+        .map_err(failed(what))?;
+    let mut txn = database.begin_write().map_err(failed(what))?;
+    txn.set_quick_repair(true);
+    {
+        let mut marker = txn.open_table(MARKER).map_err(failed(what))?;
+        marker.insert("backend", BACKEND).map_err(failed(what))?;
+        let format = FORMAT.to_string();
+        let format = format.as_str();
+        marker.insert("format", format).map_err(failed(what))?;
+        txn.open_table(NUMBERS).map_err(failed(what))?;
+        txn.open_table(SESSIONS).map_err(failed(what))?;
+        txn.open_table(EVENTS).map_err(failed(what))?;
+        txn.open_table(LEASES).map_err(failed(what))?;
+        txn.open_table(SNAPSHOTS).map_err(failed(what))?;
+        txn.open_table(BLOBS).map_err(failed(what))?;
+        txn.open_table(CHUNKS).map_err(failed(what))?;
+        txn.open_table(UPLOADS).map_err(failed(what))?;
+        txn.open_table(KEPT).map_err(failed(what))?;
+    }
+    txn.commit().map_err(failed(what))?;
+    database.close().map_err(failed(what))?;
+    flush.sync_all().map_err(os_failed("flush", path))
+}
+
+/// Refuses a database that is no store, another backend's, or a newer version's.
+pub(crate) fn check_marker(txn: &redb::ReadTransaction) -> Result<()> {
+    let table = match txn.open_table(MARKER) {
+        Ok(table) => table,
+        Err(redb::TableError::TableDoesNotExist(_)) => {
+            return Err(Error::invalid(
+                "the file is a redb database, but no sessionlog store: name another",
+            ));
+        }
+        Err(e) => return Err(failed("read the marker")(e)),
+    };
+    let read = |name: &str| -> Result<Option<String>> {
+        let value = table.get(name).map_err(failed("read the marker"))?;
+        Ok(value.map(|v| v.value().to_owned()))
+    };
+    let backend = read("backend")?;
+    let format = read("format")?.and_then(|f| f.parse::<u64>().ok());
+    let (Some(backend), Some(format)) = (backend, format) else {
+        return Err(Error::corrupt(Place::file(FILE), "the marker is damaged"));
+    };
+    if backend != BACKEND {
+        return Err(Error::unsupported(format!(
+            "the store is of another kind, open it with backend \"{backend}\" (format {format}), \
+             not \"{BACKEND}\" (format {FORMAT})"
+        )));
+    }
+    if format > FORMAT {
+        return Err(Error::unsupported(format!(
+            "the store was written by a newer version, update this program: it has format \
+             {format}, this version reads up to {FORMAT}"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes a folder and those above it, each durable in the one above.
+fn make_all(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_all(parent)?;
+        make_dir(path).map_err(os_failed("make the folder", path))?;
+        sync_dir(parent).map_err(os_failed("flush", parent))?;
+    }
+    Ok(())
+}
