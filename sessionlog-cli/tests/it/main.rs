@@ -19,6 +19,7 @@ mod files;
 mod import_again;
 mod import_corpus;
 mod import_damage;
+mod import_scan;
 mod import_support;
 #[cfg(feature = "jsonl")]
 mod importing;
