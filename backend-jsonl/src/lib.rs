@@ -45,6 +45,7 @@ mod dir;
 mod find;
 mod format;
 mod header;
+mod hex;
 mod inspect;
 mod kept;
 mod lease;

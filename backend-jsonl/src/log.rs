@@ -1,6 +1,7 @@
 //! The log itself: the trait of it, and how a change is waited for.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,8 +9,8 @@ use futures_timer::Delay;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, stream};
 use sessionlog_core::{
-    AppendCondition, Chunks, EventLog, FencingToken, Head, NewEvent, Result, SeqNum, SessionId,
-    SessionIds, SessionRef, fence, held_error,
+    AppendCondition, Chunks, Error, EventLog, FencingToken, Head, NewEvent, Result, SeqNum,
+    SessionId, SessionIds, SessionRef, fence, held_error,
 };
 
 use crate::commit::Request;
@@ -40,14 +41,31 @@ impl EventLog for Jsonl {
         events: Vec<NewEvent>,
         condition: AppendCondition,
     ) -> Result<Range<SeqNum>> {
-        let life = self.life(session)?;
+        // A life that is open is not looked up again for each append: the commit looks, under its
+        // lock, once for all that share it.
+        let life = match self.open_life(session) {
+            Some(life) => life,
+            None => self.life(session)?,
+        };
         let request = Request { events, condition };
         let options = self.options();
-        life.combiner
+        let outcome = life
+            .combiner
             .submit(request, life.lock(), |lock, requests| {
                 lock.commit(&life, options, requests)
             })
-            .await
+            .await;
+        match outcome {
+            Err(error) if error.is_not_found() || error.is_corrupt() => {
+                if Arc::ptr_eq(&self.life(session)?, &life) {
+                    return Err(error);
+                }
+                Err(Error::unavailable(
+                    "the file of the log was replaced by an equal one: nothing was appended, try again",
+                ))
+            }
+            outcome => outcome,
+        }
     }
 
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {

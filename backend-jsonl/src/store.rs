@@ -117,6 +117,12 @@ impl Jsonl {
         Ok(life)
     }
 
+    /// The life that is meant, if it is open; it may have ended since.
+    pub(crate) fn open_life(&self, session: &SessionRef) -> Option<Arc<Life>> {
+        let life = self.lives().get(&session.id).cloned()?;
+        (life.session == *session).then_some(life)
+    }
+
     /// The life that is meant, if it is the present one.
     pub(crate) fn life(&self, session: &SessionRef) -> Result<Arc<Life>> {
         let life = self.present(&session.id).map_err(|error| {

@@ -52,8 +52,13 @@ fn a_log_that_was_replaced_by_a_shorter_one_is_refused_and_by_an_equal_one_is_no
     }
     assert_eq!(fs::read(&path).unwrap(), &whole[..cut]);
     replace(&whole);
+    assert_eq!(read(&store, &session).unwrap().len(), 5);
     append(&store, &session, &["1"]).unwrap();
-    assert_eq!(read(&store, &session).unwrap().len(), 6);
+    replace(&fs::read(&path).unwrap());
+    let error = append(&store, &session, &["1"]).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+    append(&store, &session, &["1"]).unwrap();
+    assert_eq!(read(&store, &session).unwrap().len(), 7);
 }
 
 #[test]
