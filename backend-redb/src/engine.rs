@@ -14,6 +14,7 @@ use sessionlog_core::{Error, Result};
 use sessionlog_local::files::{Identity, failed as os_failed, open_write};
 
 use crate::Options;
+use crate::disk::Disk;
 use crate::failure::{failed, unpanicked};
 use crate::file::{Header, StoreFile, check_marker};
 use crate::overlay::Overlay;
@@ -262,8 +263,13 @@ impl Engine {
         let what = "open the store";
         let file = open_write(self.file.path()).map_err(os_failed("open", self.file.path()))?;
         let backend = FileBackend::new(file).map_err(failed(what))?;
+        let disk = if self.options.exclusive {
+            Disk::keeping(backend)
+        } else {
+            Disk::plain(backend)
+        };
         self.builder(self.mode())
-            .create_with_backend(backend)
+            .create_with_backend(disk)
             .map_err(failed(what))
     }
 

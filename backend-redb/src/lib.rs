@@ -22,6 +22,7 @@
 
 mod blob;
 mod compact;
+mod disk;
 mod engine;
 mod failure;
 mod file;
