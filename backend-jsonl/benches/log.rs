@@ -37,16 +37,16 @@ fn main() {
     let named: Vec<String> = std::env::args()
         .filter(|arg| arg.starts_with('P'))
         .collect();
-    let parts: [(&str, fn(&Path)); 5] = [
-        ("P1", lone_append),
-        ("P2", group_commit),
-        ("P9", bytes_on_disk),
-        ("P4", replay),
-        ("P5", slices),
-    ];
-    for (name, measure) in parts {
-        if named.is_empty() || named.iter().any(|n| n == name) {
-            measure(dir);
+    for name in ["P1", "P2", "P9", "P4", "P5"] {
+        if !named.is_empty() && !named.iter().any(|n| n == name) {
+            continue;
+        }
+        match name {
+            "P1" => lone_append(dir),
+            "P2" => group_commit(dir),
+            "P9" => bytes_on_disk(dir),
+            "P4" => replay(dir),
+            _ => slices(dir),
         }
     }
 }
@@ -118,7 +118,9 @@ fn lone_append(dir: &Path) {
     for turn in 0..TURNS * 60 {
         let append = |store: &Jsonl, session: &SessionRef| {
             let batch = vec![event(turn)];
-            timed(|| drop(block_on(store.append(session, batch, NONE)).unwrap()))
+            timed(|| {
+                block_on(store.append(session, batch, NONE)).unwrap();
+            })
         };
         // Each comes behind each other equally often: a flush leaves work behind.
         for step in 0..3 {
@@ -162,19 +164,22 @@ fn group_commit(dir: &Path) {
         let single = (0..200).map(|_| raw_append(&mut raw, &[b'x'; 1160]));
         rates[0].push(median(single.collect()));
 
-        let each = 20;
+        let each = 20_u32;
         let took = timed(|| {
             let all = (0..64).map(|_| async {
                 for n in 0..each {
-                    store.append(&tasks, vec![event(n)], NONE).await.unwrap();
+                    store
+                        .append(&tasks, vec![event(n as usize)], NONE)
+                        .await
+                        .unwrap();
                 }
             });
             block_on(join_all(all));
         });
-        rates[1].push(took / (64 * each as u32));
+        rates[1].push(took / (64 * each));
 
-        let all: Vec<_> = (0..8192).map(|n| vec![event(n)]).collect();
-        let count = all.len() as u32;
+        let count = 8192_u32;
+        let all: Vec<_> = (0..count).map(|n| vec![event(n as usize)]).collect();
         let took = timed(|| {
             block_on(async {
                 let mut running = FuturesUnordered::new();
@@ -210,13 +215,13 @@ fn group_commit(dir: &Path) {
                     let store = &store;
                     scope.spawn(move || {
                         for n in 0..each {
-                            block_on(store.append(session, vec![event(n)], NONE)).unwrap();
+                            block_on(store.append(session, vec![event(n as usize)], NONE)).unwrap();
                         }
                     });
                 }
             });
         });
-        rates[5].push(took / (64 * each as u32));
+        rates[5].push(took / (64 * each));
     }
     let [raw, tasks, outstanding, batches, raw_batches, own] = rates.map(median);
     println!(

@@ -145,7 +145,9 @@ impl BlobStore for Jsonl {
     ) -> Result<()> {
         let life = self.life(session)?;
         let _lock = allowed(&life, token).await?;
-        let folder = life.dir.join(BLOBS);
+        let Some(folder) = life.dir.folder(BLOBS) else {
+            return Ok(());
+        };
         let path = folder.join(id.to_string());
         match fs::remove_file(&path) {
             Err(e) if e.kind() == Io::NotFound => return Ok(()),
@@ -159,7 +161,9 @@ impl BlobStore for Jsonl {
 
 /// The blobs of a session.
 pub(crate) fn blobs(dir: &SessionDir) -> Result<Vec<BlobInfo>> {
-    let folder = dir.join(BLOBS);
+    let Some(folder) = dir.folder(BLOBS) else {
+        return Ok(Vec::new());
+    };
     let listed = match fs::read_dir(&folder) {
         Err(e) if e.kind() == Io::NotFound => return Ok(Vec::new()),
         listed => listed.map_err(failed("list", &folder))?,
@@ -192,11 +196,11 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn open(dir: &SessionDir, id: BlobId, range: Range<u64>) -> Result<Self> {
-        let path = dir.join(BLOBS).join(id.to_string());
+        let none = || Error::not_found(format!("there is no such blob: {id}"));
+        let folder = dir.folder(BLOBS).ok_or_else(none)?;
+        let path = folder.join(id.to_string());
         let file = match open_read(&path) {
-            Err(e) if e.kind() == Io::NotFound => {
-                return Err(Error::not_found(format!("there is no such blob: {id}")));
-            }
+            Err(e) if e.kind() == Io::NotFound => return Err(none()),
             opened => opened.map_err(failed("open", &path))?,
         };
         let len = file.metadata().map_err(failed("look at", &path))?.len();

@@ -272,7 +272,7 @@ impl AppendLock<'_> {
                 if matches!(error.kind(), ErrorKind::Indeterminate) {
                     self.bench.unflushed = Some(before.end.offset);
                 }
-                life.doubt();
+                life.doubt(before);
                 let tail = before.end.head.tail;
                 outcomes
                     .iter_mut()

@@ -52,6 +52,12 @@ impl SessionDir {
         self.path.join(name)
     }
 
+    /// A folder within the folder, if it is there and no link.
+    pub(crate) fn folder(&self, name: &str) -> Option<PathBuf> {
+        let path = self.path.join(name);
+        crate::sys::is_dir(&path).then_some(path)
+    }
+
     /// The name of something in the folder, relative to the store.
     pub(crate) fn relative(&self, name: &str) -> String {
         format!("{}/{name}", self.name)

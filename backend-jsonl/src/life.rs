@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -34,8 +34,8 @@ pub(crate) struct Life {
     /// The end of the log while it was empty.
     pub(crate) begin: End,
     known: Mutex<Option<Known>>,
-    /// A commit of this handle is being written.
-    busy: AtomicBool,
+    /// Odd while a commit of this handle is being written. Changes only while `known` is locked.
+    commits: AtomicU64,
     /// Rung when the log may have grown.
     pub(crate) bell: Bell,
     /// What only one at a time may use.
@@ -117,7 +117,7 @@ impl Life {
             identity: Identity::of(&meta),
             begin: End { offset, head },
             known: Mutex::new(None),
-            busy: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
             bell: Bell::new(),
             bench: AsyncMutex::default(),
             combiner: Combiner::default(),
@@ -135,7 +135,16 @@ impl Life {
 
     /// Takes note of an end; one that lies further is kept.
     pub(crate) fn learn(&self, known: Known) {
+        self.learn_at(known, None);
+    }
+
+    /// Takes note of an end, unless a commit of this handle began since `commits`: it might show
+    /// what is not durable yet, or was taken back.
+    fn learn_at(&self, known: Known, commits: Option<u64>) -> bool {
         let mut slot = self.known_slot();
+        if commits.is_some_and(|n| n != self.commits.load(Ordering::SeqCst)) {
+            return false;
+        }
         let grew = slot.is_none_or(|old| known.end.offset > old.end.offset);
         if slot.is_none_or(|old| known.end.offset >= old.end.offset) {
             *slot = Some(known);
@@ -144,18 +153,19 @@ impl Life {
         if grew {
             self.bell.notify(usize::MAX);
         }
+        true
     }
 
-    /// What lies behind the known end is to be looked at again.
-    pub(crate) fn doubt(&self) {
-        if let Some(known) = self.known_slot().as_mut() {
-            known.clean = false;
-        }
+    /// What lies behind this end is to be looked at again: a commit there may have been taken back.
+    pub(crate) fn doubt(&self, before: Known) {
+        let clean = false;
+        *self.known_slot() = Some(Known { clean, ..before });
     }
 
     /// While the guard lives, readers of this handle stay before the commit that is written.
     pub(crate) fn busy(&self) -> Busy<'_> {
-        self.busy.store(true, Ordering::SeqCst);
+        let _slot = self.known_slot();
+        self.commits.fetch_add(1, Ordering::SeqCst);
         Busy(self)
     }
 
@@ -163,14 +173,20 @@ impl Life {
     pub(crate) fn look(&self) -> Result<(End, Option<Error>)> {
         let mut before: Option<Survey> = None;
         for _ in 0..16 {
+            let commits = self.commits.load(Ordering::SeqCst);
             let size = self.size()?;
             if let Some(known) = self.known()
-                && (self.busy.load(Ordering::SeqCst) || self.unchanged(known, size)?)
+                && (commits % 2 == 1 || self.unchanged(known, size)?)
             {
                 return Ok((known.end, None));
             }
-            let survey = self.survey(size, |_| {})?;
-            self.learn(survey.known);
+            let survey = match self.survey(size, |_| {}) {
+                Err(_) if commits != self.commits.load(Ordering::SeqCst) => continue,
+                survey => survey?,
+            };
+            if !self.learn_at(survey.known, Some(commits)) {
+                continue;
+            }
             let end = survey.known.end;
             let Rest::Damaged { at, what } = survey.rest else {
                 return Ok((end, None));
@@ -184,6 +200,9 @@ impl Life {
             }
             before = Some(survey);
             std::thread::yield_now();
+        }
+        if let Some(known) = self.known() {
+            return Ok((known.end, None));
         }
         Err(Error::unavailable(format!(
             "the log changes faster than it can be read: {}",
@@ -329,7 +348,8 @@ pub(crate) struct Busy<'a>(&'a Life);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.busy.store(false, Ordering::SeqCst);
+        let _slot = self.0.known_slot();
+        self.0.commits.fetch_add(1, Ordering::SeqCst);
     }
 }
 

@@ -13,6 +13,8 @@ use crate::sys::{failed, narrow, read_at, wide};
 const FIRST: u64 = 32 << 10;
 /// How much is read later: it stays within the cache of a core.
 const CHUNK: u64 = 256 << 10;
+/// A buffer that had to be larger than this is not used again.
+const MOST: usize = 256 << 10;
 
 /// Reads lines from one place of a log to another.
 ///
@@ -115,7 +117,7 @@ impl Reader {
             let newline = memchr::memrchr(b'\n', filled);
             match newline {
                 Some(newline) => {
-                    self.size = CHUNK.max(self.size);
+                    self.size = CHUNK;
                     return Ok((buffer.into(), newline + 1));
                 }
                 None if wide(read) < want || self.offset + want >= self.limit => {
@@ -124,7 +126,7 @@ impl Reader {
                         .with_offset(self.offset);
                     return Err(Error::corrupt(place, "the log was cut while it was read"));
                 }
-                None => self.size = self.size.saturating_mul(4),
+                None => self.size = self.size.saturating_mul(2),
             }
         }
     }
@@ -132,7 +134,7 @@ impl Reader {
     /// A buffer of `len` bytes: that of the chunk before, if nobody holds a part of it any more.
     fn buffer(&mut self, len: usize) -> Vec<u8> {
         match self.last.take() {
-            Some(last) if last.len() >= len && last.is_unique() => {
+            Some(last) if (len..=MOST).contains(&last.len()) && last.is_unique() => {
                 let mut buffer = Vec::from(last);
                 buffer.truncate(len);
                 buffer

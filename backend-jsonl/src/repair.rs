@@ -230,7 +230,9 @@ fn token(dir: &SessionDir, slots: Option<&Slots>, apply: bool, repair: &mut Repa
 
 /// Removes damaged snapshots: they are a cache.
 fn snapshots(dir: &SessionDir, apply: bool, repair: &mut Repair) -> Result<()> {
-    let folder = dir.join(SNAPSHOTS);
+    let Some(folder) = dir.folder(SNAPSHOTS) else {
+        return Ok(());
+    };
     let listed = match fs::read_dir(&folder) {
         Err(e) if e.kind() == Io::NotFound => return Ok(()),
         listed => listed.map_err(failed("list", &folder))?,

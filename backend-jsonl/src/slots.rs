@@ -53,14 +53,22 @@ impl Slots {
     pub(crate) fn read(dir: &SessionDir) -> Result<Self> {
         let path = dir.join(LEASE);
         let mut bytes = [0; 2 * SLOT + 1];
-        match open_read(&path).and_then(|file| read_at(&file, &mut bytes, 0)) {
+        let mut read = || open_read(&path).and_then(|file| read_at(&file, &mut bytes, 0));
+        let missing = |e: &std::io::Error| e.kind() == Io::NotFound;
+        let found = match read() {
+            Err(e) if missing(&e) => {
+                if dir.join(LEASE_LOCK).symlink_metadata().is_err() {
+                    return Ok(Self::default());
+                }
+                // Perhaps the first grant came in between.
+                read()
+            }
+            found => found,
+        };
+        match found {
             Ok(_) => {}
-            Err(e) if e.kind() == Io::NotFound => {
-                return if dir.join(LEASE_LOCK).symlink_metadata().is_ok() {
-                    Err(damaged(dir, "the file of the lease's token is missing"))
-                } else {
-                    Ok(Self::default())
-                };
+            Err(e) if missing(&e) => {
+                return Err(damaged(dir, "the file of the lease's token is missing"));
             }
             Err(e) => return Err(failed("read", &path)(e)),
         }

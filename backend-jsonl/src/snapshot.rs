@@ -60,7 +60,9 @@ impl Name {
 
 /// The names of all files in the folder of snapshots.
 fn names(dir: &SessionDir) -> Result<Vec<String>> {
-    let path = dir.join(SNAPSHOTS);
+    let Some(path) = dir.folder(SNAPSHOTS) else {
+        return Ok(Vec::new());
+    };
     let listed = match fs::read_dir(&path) {
         Err(e) if e.kind() == Io::NotFound => return Ok(Vec::new()),
         listed => listed.map_err(failed("list", &path))?,

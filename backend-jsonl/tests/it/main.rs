@@ -12,6 +12,8 @@ mod changed;
 mod conformance;
 mod damage;
 mod files;
+mod full;
+mod golden;
 mod leases;
 mod processes;
 mod repair;

@@ -1,0 +1,68 @@
+//! No space is left: the append that failed is not there, and the next one works.
+
+use std::fs;
+
+use crate::util::*;
+use sessionlog_backend_jsonl::{Jsonl, Options};
+
+/// A limit on the length of files stands for a full disk: a write is cut short, the next fails.
+#[test]
+fn an_append_that_does_not_fit_leaves_the_log_as_it_was() {
+    for ahead in ["0", "4096"] {
+        let dir = tempfile::tempdir().unwrap();
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact full::child_without_space")
+            .arg(std::env::current_exe().unwrap())
+            .env("SESSIONLOG_TEST_STORE", dir.path().join("store"))
+            .env("SESSIONLOG_TEST_NAME", ahead)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        let store = open(&dir);
+        let (session, _) = block_on(store.head(&id("s"))).unwrap();
+        assert_eq!(
+            texts(&read(&store, &session).unwrap()),
+            ["1", "2", "3", "4"]
+        );
+        assert_eq!(block_on(store.verify(&session.id)).unwrap(), []);
+    }
+}
+
+#[test]
+fn child_without_space() {
+    let (Some(path), Ok(ahead)) = (
+        std::env::var_os("SESSIONLOG_TEST_STORE"),
+        std::env::var("SESSIONLOG_TEST_NAME"),
+    ) else {
+        return;
+    };
+    let options = Options::default().write_ahead(ahead.parse().unwrap());
+    let store = Jsonl::open(path, options).unwrap();
+    let session = SessionRef::fresh(id("s"));
+    block_on(store.create(&session)).unwrap();
+    let huge = format!("\"{}\"", "x".repeat(200_000));
+    for text in ["1", "2", "3"] {
+        append(&store, &session, &[text]).unwrap();
+        let log = fs::read(log_path(&store, "s")).unwrap();
+        for _ in 0..2 {
+            let error = append(&store, &session, &[&huge]).unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+            assert!(std::error::Error::source(&error).is_some());
+        }
+        let now = fs::read(log_path(&store, "s")).unwrap();
+        assert_eq!(now.trim_ascii_end(), log.trim_ascii_end());
+        assert_eq!(
+            read(&store, &session).unwrap().len() as u64,
+            tail(&store, &session)
+        );
+        let content = Box::pin(futures_util::stream::iter([Ok(huge.clone().into())]));
+        assert!(block_on(store.put(&session, content, None)).is_err());
+    }
+    assert_eq!(
+        fs::read_dir(store.path().join("s/blobs")).unwrap().count(),
+        0
+    );
+    append(&store, &session, &["4"]).unwrap();
+}
