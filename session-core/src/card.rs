@@ -94,8 +94,7 @@ impl Card {
     }
 
     fn derive_title(&mut self, text: &str) {
-        let words: Vec<&str> = text.split_whitespace().take(40).collect();
-        let title = cut(&words.join(" "), TITLE);
+        let title = title_of(text);
         if !title.is_empty() {
             self.title = Some(title);
         }
@@ -124,10 +123,45 @@ impl Card {
     }
 }
 
+/// Harnesses wrap what a person types in tags of their own, such as `<command-name>`: they are no
+/// part of a title.
+fn without_tags(text: &str) -> String {
+    let is_tag = |tag: &str| {
+        let name = tag.strip_prefix('/').unwrap_or(tag);
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || matches!(c, '0'..='9' | '-' | '_'))
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('<') {
+        out.push_str(before);
+        rest = match behind.split_once('>').filter(|(tag, _)| is_tag(tag)) {
+            Some((_, after)) => {
+                out.push(' ');
+                after
+            }
+            None => {
+                out.push('<');
+                behind
+            }
+        };
+    }
+    out + rest
+}
+
 fn set(field: &mut Option<String>, value: Option<&str>) {
     if let Some(value) = value.filter(|v| field.as_deref() != Some(v)) {
         *field = Some(cut(value, FIELD));
     }
+}
+
+/// The beginning of a text as a title: one line, cut at a character.
+pub(crate) fn title_of(text: &str) -> String {
+    let bare = without_tags(text);
+    let words: Vec<&str> = bare.split_whitespace().take(40).collect();
+    cut(&words.join(" "), TITLE)
 }
 
 fn cut(text: &str, most: usize) -> String {

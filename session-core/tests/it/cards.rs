@@ -24,6 +24,14 @@ fn a_title_of_a_person_is_kept_and_derived_ones_replace_each_other() {
             card(vec![message(&long)]).await.title.unwrap(),
             "ü".repeat(60)
         );
+        let wrapped =
+            "<command-message>init runs</command-message> <command-name>/init</command-name>";
+        assert_eq!(
+            card(vec![message(wrapped)]).await.title.unwrap(),
+            "init runs /init"
+        );
+        let code = "is a<b and c>d in Vec<T>?";
+        assert_eq!(card(vec![message(code)]).await.title.unwrap(), code);
         let derived = |t| event(kinds::SESSION_TITLED, t);
         let titled = card(vec![
             message("first request"),
