@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transcript::{
     Message, Meter, PermissionRequested, PermissionResolved, Role, SessionStarted, SettingsChanged,
-    Title, TitleBy, Tokens, Usage, kinds,
+    Succeeded, Title, TitleBy, Tokens, Usage, kinds,
 };
 use crate::{Event, Projection, Timestamp};
 
@@ -44,6 +44,9 @@ pub struct Card {
     pub calls: u64,
     last_reply: Option<String>,
     meter: Meter,
+    inherited: Tokens,
+    /// The session in which this one goes on.
+    pub succeeded_by: Option<String>,
     /// Permissions that were asked for and not resolved: their ids, at most 16 of them.
     pub blocked_on: Vec<String>,
 }
@@ -55,9 +58,14 @@ const FIELD: usize = 512;
 const BLOCKED: usize = 16;
 
 impl Card {
-    /// All tokens so far.
+    /// All tokens so far, with those of the session that this one was forked from.
     pub fn tokens(&self) -> Tokens {
         self.meter.tokens()
+    }
+
+    /// The tokens that were used in this session itself: what sums over sessions add up.
+    pub fn own_tokens(&self) -> Tokens {
+        self.meter.tokens().without(&self.inherited)
     }
 
     /// The recorded cost in US dollars; `None` if none was recorded.
@@ -66,8 +74,8 @@ impl Card {
     }
 
     fn message(&mut self, message: &Message<'_>) {
-        if let Some(usage) = &message.usage {
-            self.meter.add(usage);
+        if let Some(usage) = message.counted() {
+            self.meter.add(&usage);
         }
         self.calls = self.calls.saturating_add(message.calls.len() as u64);
         if message.agent.is_some() {
@@ -94,7 +102,7 @@ impl Card {
     }
 
     fn derive_title(&mut self, text: &str) {
-        let title = title_of(text);
+        let title = derived_title(text);
         if !title.is_empty() {
             self.title = Some(title);
         }
@@ -117,7 +125,7 @@ impl Card {
 
     fn titled(&mut self, title: &Title) {
         if self.titled_by.is_none_or(|by| title.by >= by) && !title.title.trim().is_empty() {
-            self.title = Some(cut(title.title.trim(), TITLE));
+            self.title = Some(chosen_title(&title.title));
             self.titled_by = Some(title.by);
         }
     }
@@ -157,11 +165,16 @@ fn set(field: &mut Option<String>, value: Option<&str>) {
     }
 }
 
-/// The beginning of a text as a title: one line, cut at a character.
-pub(crate) fn title_of(text: &str) -> String {
+/// The beginning of a request as a title: one line, cut at a character.
+pub(crate) fn derived_title(text: &str) -> String {
     let bare = without_tags(text);
     let words: Vec<&str> = bare.split_whitespace().take(40).collect();
     cut(&words.join(" "), TITLE)
+}
+
+/// A title that somebody chose.
+pub(crate) fn chosen_title(text: &str) -> String {
+    cut(text.trim(), TITLE)
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -173,7 +186,7 @@ fn cut(text: &str, most: usize) -> String {
 
 impl Projection for Card {
     const NAME: &'static str = "card";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, event: &Event) {
         self.events += 1;
@@ -203,6 +216,15 @@ impl Projection for Card {
             {
                 self.blocked_on.push(cut(&asked.id, FIELD));
             }
+        } else if event.kind == kinds::SESSION_SUCCEEDED {
+            let _ = event
+                .data
+                .view()
+                .map(|s: Succeeded| set(&mut self.succeeded_by, Some(&s.by)));
+        } else if event.kind == kinds::SESSION_ORIGIN {
+            // What came before was used, and succeeded, elsewhere.
+            self.inherited = self.meter.tokens();
+            self.succeeded_by = None;
         } else if event.kind == kinds::PERMISSION_RESOLVED
             && let Ok(resolved) = event.data.view::<PermissionResolved>()
         {

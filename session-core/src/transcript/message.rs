@@ -133,6 +133,20 @@ impl<'a> Message<'a> {
         self.message.or_else(|| follow(self.record?, path))
     }
 
+    /// The usage that it reports, counted by the reply if it has no key of its own: all parts of a
+    /// reply count once.
+    pub fn counted(&self) -> Option<std::borrow::Cow<'_, Usage>> {
+        use std::borrow::Cow;
+        let usage = self.usage.as_ref()?;
+        match &self.response {
+            Some(response) if usage.key.is_none() => Some(Cow::Owned(Usage {
+                key: Some(response.clone()),
+                ..usage.clone()
+            })),
+            _ => Some(Cow::Borrowed(usage)),
+        }
+    }
+
     /// The words of the message, without tool calls, results, images and thoughts.
     pub fn text(&self) -> String {
         self.native().map(text_of).unwrap_or_default()

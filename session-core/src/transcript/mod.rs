@@ -7,6 +7,7 @@
 pub mod check;
 mod conversation;
 mod fields;
+mod fork;
 mod ids;
 pub mod kinds;
 mod load;
@@ -15,6 +16,7 @@ mod moves;
 mod native;
 mod oddities;
 mod payload;
+mod policy;
 mod render;
 mod replay;
 mod states;
@@ -22,6 +24,9 @@ mod text;
 mod tree;
 mod trees;
 mod usage;
+mod views;
+mod wake;
+mod weight;
 
 pub use conversation::{Aside, Conversation, INTERRUPTED, Item, OpenCall, Origin, Why};
 pub use message::{Call, CallResult, Message, Role};
@@ -31,9 +36,17 @@ pub use payload::{
     PermissionRequested, PermissionResolved, SessionStarted, SettingsChanged, Source, Title,
     TitleBy,
 };
+pub use policy::SnapshotPolicy;
 pub use render::{Dialect, Loss, Lost, Rendered};
 pub use replay::Transcript;
-pub use states::{Agent, AgentEnded, AgentStarted, Agents};
+pub use states::{
+    Agent, AgentEnded, AgentStarted, Agents, Audit, Audited, Board, ChangedOutside, Channel,
+    ChannelSent, FileState, FileTouched, Files, Forked, GitBaseline, HandedOver, JobChanged,
+    Lineage, Notes, Notice, Origins, Paused, Pending, Permissions, Price, ProcessExited,
+    ProcessStarted, Processes, ProviderState, Report, ReportFiled, ScratchpadSet, Settings,
+    Spending, Succeeded, Titles, Trigger, TriggerEvent, TurnEnded, TurnStarted, Turns,
+};
 pub use text::text_of;
 pub use trees::Branch;
 pub use usage::{Meter, Tokens, Usage, UsageMode};
+pub use wake::{Interrupted, Woken};

@@ -61,6 +61,15 @@ pub struct SettingsChanged {
     /// The mode of the harness: plan, code, ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// What connects the harness to the model: a provider, a proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector: Option<String>,
+    /// The names of the tools that are offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// An id that stays the same for the session, for the routing of caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,

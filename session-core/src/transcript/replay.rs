@@ -6,9 +6,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::oddities::{Odd, Oddities};
+use super::states::States;
 use super::tree::{Base, Entry, Rebuild};
 use super::trees::{Branch, Trees, entries_of};
-use super::{AgentEnded, Agents, Conversation, kinds};
+use super::weight::Weight;
+use super::{AgentEnded, Conversation, Message, kinds};
 use crate::{Error, Event, Projection, SeqNum};
 
 /// What a session is at a position: its conversations, and all else that a harness needs to go on.
@@ -24,7 +26,8 @@ pub struct Transcript {
     events: u64,
     trees: Trees,
     oddities: Oddities,
-    sub_agents: Agents,
+    pub(super) states: States,
+    pub(super) weight: Weight,
     /// Branches that were read again. A cache: no fold depends on it.
     #[serde(skip)]
     loaded: BTreeMap<Option<String>, (Base, Vec<Entry>)>,
@@ -104,11 +107,6 @@ impl Transcript {
         self.trees.branches(agent)
     }
 
-    /// The sub-agents.
-    pub fn sub_agents(&self) -> &Agents {
-        &self.sub_agents
-    }
-
     /// What was passed over or followed only in part.
     pub fn oddities(&self) -> &Oddities {
         &self.oddities
@@ -117,7 +115,8 @@ impl Transcript {
     fn fold(&mut self, event: &Event) -> Result<(), Error> {
         let odd = &mut self.oddities;
         if event.kind == kinds::MESSAGE {
-            let message: super::Message<'_> = event.data.view()?;
+            let message: Message<'_> = event.data.view()?;
+            self.states.hear(&message);
             self.trees.message(event, message, odd);
         } else if event.kind == kinds::COMPACTION {
             self.trees.compaction(event, &event.data.view()?, odd);
@@ -127,12 +126,10 @@ impl Transcript {
             self.trees.head(event, &event.data.view()?, odd);
         } else {
             self.trees.other(event, odd);
-            if event.kind == kinds::AGENT_STARTED {
-                self.sub_agents.start(event.seq, event.data.view()?);
-            } else if event.kind == kinds::AGENT_ENDED {
+            self.states.fold(event)?;
+            if event.kind == kinds::AGENT_ENDED {
                 let ended: AgentEnded = event.data.view()?;
                 self.trees.unload(&ended.agent);
-                self.sub_agents.end(event.seq, ended);
             }
         }
         Ok(())
@@ -145,6 +142,7 @@ impl Projection for Transcript {
 
     fn apply(&mut self, event: &Event) {
         self.events = event.seq.plus(1).get();
+        self.weight.add(event.data.len());
         if self.fold(event).is_err() {
             self.oddities.note(Odd::Unfit, &event.kind, event.seq);
         }

@@ -36,6 +36,17 @@ impl Tokens {
         .iter()
         .fold(self.input, |sum, n| sum.saturating_add(*n))
     }
+
+    /// These tokens without some of them.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        self.input = self.input.saturating_sub(other.input);
+        self.cache_read = self.cache_read.saturating_sub(other.cache_read);
+        self.cache_write = self.cache_write.saturating_sub(other.cache_write);
+        self.output = self.output.saturating_sub(other.output);
+        self.reasoning = self.reasoning.saturating_sub(other.reasoning);
+        self
+    }
 }
 
 impl AddAssign for Tokens {

@@ -8,7 +8,7 @@ use super::text::{array, block, joined};
 use super::{Lost, Rendered, image};
 use crate::SeqNum;
 use crate::transcript::conversation::{Conversation, INTERRUPTED, Made, Reply, Step};
-use crate::transcript::fields::{push_field, quote};
+use crate::transcript::fields::{items, push_field, quote};
 use crate::transcript::native::{Native, Shape, What};
 use crate::transcript::tree::Entry;
 use crate::transcript::{Role, text_of};
@@ -274,8 +274,12 @@ fn result(made: &Made<'_>, id: &str, caller: SeqNum, out: &mut Rendered) {
     else {
         return out.push(seq, tool(id, "\"\""));
     };
-    let takes = content.is_some_and(|c| c.get().starts_with('"') || c.get().starts_with("[{"));
-    if native.shape == Shape::Chat && *own == *id && takes {
+    let parts = part::content(*content);
+    let string = content.is_some_and(|content| content.get().starts_with('"'));
+    let text = !parts.is_empty() && parts.iter().all(|part| matches!(part, What::Text(_)));
+    let listed = content.and_then(items).unwrap_or_default();
+    let listed = text && listed.iter().all(|part| part.get().starts_with('{'));
+    if native.owns(&it, Shape::Chat) && *own == *id && (string || listed) {
         if native.fields.text("role").as_deref() == Some("tool") {
             return out.push(seq, it.raw.get().to_owned());
         }
@@ -284,7 +288,6 @@ fn result(made: &Made<'_>, id: &str, caller: SeqNum, out: &mut Rendered) {
     if failed || *error {
         out.lose(seq, Lost::ErrorFlag);
     }
-    let parts = part::content(*content);
     let mut blocks = Vec::new();
     for what in &parts {
         match what {
