@@ -59,6 +59,8 @@ impl<'a, 'io> Context<'a, 'io> {
     /// A line of advice for a person; none with `--json`.
     pub(crate) fn hint(&mut self, text: &str) -> Outcome<()> {
         if !self.json() {
+            // Advice comes behind what it is about.
+            self.app.out.flush()?;
             let paint = Paint::new(self.app.terminal.colour_err);
             writeln!(self.app.err, "{} {text}", paint.dim("hint:"))?;
         }

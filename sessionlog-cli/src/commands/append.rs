@@ -144,6 +144,8 @@ struct Lines<'a> {
     number: u64,
     /// A line that did not fit into the last batch.
     left: Option<NewEvent>,
+    /// The end was seen: a terminal would go on behind it.
+    ended: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -155,6 +157,7 @@ impl<'a> Lines<'a> {
             limits,
             number: 0,
             left: None,
+            ended: false,
         }
     }
 
@@ -178,14 +181,15 @@ impl<'a> Lines<'a> {
         if let Some(event) = self.left.take() {
             return Ok(Some(event));
         }
-        loop {
+        while !self.ended {
             let mut text = Vec::new();
             let most = self.limits.event_bytes;
             let room = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(3);
             let read = self.read_line(room, &mut text);
             let read = read.map_err(|e| os_error("standard input can't be read", e))?;
             if read == 0 {
-                return Ok(None);
+                self.ended = true;
+                break;
             }
             self.number += 1;
             while let Some(b'\n' | b'\r') = text.last() {
@@ -202,6 +206,7 @@ impl<'a> Lines<'a> {
                 return Ok(Some(NewEvent::new(self.kind.clone(), data)));
             }
         }
+        Ok(None)
     }
 
     fn read_line(&mut self, room: u64, text: &mut Vec<u8>) -> io::Result<usize> {
@@ -255,6 +260,26 @@ mod tests {
             all,
             [vec!["1", " 2 "], vec!["3", "\"456789\""], vec!["\"abc\""]]
         );
+    }
+
+    /// A terminal: it has lines behind each end.
+    struct Keyboard(Vec<&'static [u8]>);
+
+    impl Read for Keyboard {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let typed = self.0.remove(0);
+            out[..typed.len()].copy_from_slice(typed);
+            Ok(typed.len())
+        }
+    }
+
+    #[test]
+    fn one_end_of_a_terminal_is_enough() {
+        let mut input = io::BufReader::new(Keyboard(vec![b"1\n", b"", b"2\n"]));
+        let kind = Kind::from_static("note");
+        let mut lines = Lines::new(&mut input, &kind);
+        assert_eq!(lines.batch().unwrap().len(), 1);
+        assert_eq!(lines.batch().unwrap().len(), 0);
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Tally {
     }
 
     /// Counts a file, and gives whether it is to be told by itself. One that was meant and is
-    /// skipped could not be imported; others that are skipped are told together.
+    /// skipped could not be imported; others that are skipped are told together, and those that
+    /// are as before are only counted.
     pub(super) fn add(&mut self, outcome: &Outcome, meant: bool) -> bool {
         self.files += 1;
         self.new_events += outcome.new_events;
@@ -55,7 +56,10 @@ impl Tally {
         match &outcome.status {
             Status::Imported => self.imported += 1,
             Status::Grown => self.grown += 1,
-            Status::Unchanged { .. } => self.unchanged += 1,
+            Status::Unchanged { note } => {
+                self.unchanged += 1;
+                return meant || note.is_some();
+            }
             Status::Diverged { .. } => self.diverged += 1,
             Status::Skipped { reason } => {
                 self.skipped += 1;
