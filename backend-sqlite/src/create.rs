@@ -23,24 +23,38 @@ pub(crate) fn create(site: &Site) -> Result<()> {
     make_all(site.folder())?;
     network::refuse(site.folder())?;
     let path = site.beside(&format!("{NEW}{}", unique()));
-    let made = build(&path).and_then(|()| {
-        match fs::hard_link(&path, site.path()) {
-            Ok(()) => {}
-            // Another process was faster, and may have cleared up behind it.
-            Err(e) if e.kind() == ErrorKind::AlreadyExists || site.path().exists() => {}
-            Err(e) if e.kind() == ErrorKind::Unsupported => {
-                return Err(Error::unsupported(format!(
-                    "the file system has no hard links, which a store is made with: {}",
-                    site.folder().display()
-                ))
-                .with_source(e));
-            }
-            Err(e) => return Err(failed("make the store", site.path())(e)),
+    let made = build(&path).and_then(|()| link(&path, site.path()));
+    if let Err(error) = made
+        && !site.path().exists()
+    {
+        for suffix in ["", "-wal", "-shm"] {
+            let mut left = path.clone().into_os_string();
+            left.push(suffix);
+            // Best effort: what stays is reported among the strays.
+            drop(fs::remove_file(left));
         }
-        sync_dir(site.folder()).map_err(failed("flush", site.folder()))
-    });
+        return Err(error);
+    }
+    // It is there. Whoever was faster may have cleared this one away in the middle of its making.
     clear(site);
-    made
+    sync_dir(site.folder()).map_err(failed("flush", site.folder()))
+}
+
+/// Gives a whole database its name, if nothing has it.
+fn link(made: &Path, name: &Path) -> Result<()> {
+    // What file systems without hard links answer.
+    const EPERM: i32 = 1;
+    let Err(error) = fs::hard_link(made, name) else {
+        return Ok(());
+    };
+    if error.kind() == ErrorKind::Unsupported || cfg!(unix) && error.raw_os_error() == Some(EPERM) {
+        return Err(Error::unsupported(format!(
+            "the file system has no hard links, which a store is made with: {}",
+            name.display()
+        ))
+        .with_source(error));
+    }
+    Err(failed("make the store", name)(error))
 }
 
 /// Removes what makers left behind that did not come to an end. The database is there, so nobody needs

@@ -169,8 +169,20 @@ pub(crate) fn all(conn: &Connection) -> Result<Vec<Stored>> {
     let sql = select("NOT INDEXED ORDER BY number");
     let mut statement = conn.prepare_cached(&sql).map_err(failed("list", TABLE))?;
     let rows = statement.query_map([], SessionRow::read);
-    rows.and_then(Iterator::collect)
-        .map_err(failed("list", TABLE))
+    let mut rows: Vec<Stored> = rows
+        .and_then(Iterator::collect)
+        .map_err(failed("list", TABLE))?;
+    for damaged in rows.iter_mut().filter(|stored| stored.row.is_none()) {
+        // The index has a second copy of each name.
+        let sql = "SELECT id FROM session INDEXED BY sqlite_autoindex_session_1 \
+                   WHERE id > '' AND number = ?1";
+        let name = row(conn, TABLE, sql, [damaged.number], |row| row.get(0));
+        let name: Option<String> = name.unwrap_or_default();
+        if let Some(id) = name.and_then(|name| SessionId::new(&name).ok()) {
+            damaged.id = Some(id);
+        }
+    }
+    Ok(rows)
 }
 
 /// Checks the table as a whole: no row is lost or damaged, and the index has all of them, in order. The

@@ -1,6 +1,19 @@
 //! The SQLite backend, by class of what can happen to it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "these are tests: what is unexpected is to end them"
+)]
 
 mod conformance;
+mod damage;
+mod disk;
+mod files;
+mod processes;
+mod repair;
+mod statements;
+mod util;
 
 /// A file of tests that no `mod` names would never run.
 #[test]
