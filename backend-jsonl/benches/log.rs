@@ -42,7 +42,10 @@ fn main() {
             continue;
         }
         match name {
-            "P1" => lone_append(dir),
+            "P1" => {
+                lone_append(dir);
+                core_of_an_append(dir);
+            }
             "P2" => group_commit(dir),
             "P9" => bytes_on_disk(dir),
             "P4" => replay(dir),
@@ -141,6 +144,26 @@ fn lone_append(dir: &Path) {
         "P1 append, written ahead {:.2} × raw ({ahead:?})",
         ratio(raw, ahead)
     );
+}
+
+/// P1 once more without the device: how long each keeps a core busy, system calls included.
+fn core_of_an_append(dir: &Path) {
+    let plain = open(dir, 0);
+    let session = session(&plain, "core");
+    let mut raw = raw_file(dir, "raw-core");
+    let bytes = vec![b'x'; 1120];
+    let mut times = [const { Vec::new() }; 2];
+    for turn in 0..TURNS * 40 {
+        times[0].push(on_core(|| {
+            raw_append(&mut raw, &bytes);
+        }));
+        let batch = vec![event(turn)];
+        times[1].push(on_core(|| {
+            block_on(plain.append(&session, batch, NONE)).unwrap();
+        }));
+    }
+    let [raw, plain] = times.map(median);
+    println!("P1 on a core: raw {raw:?}, append {plain:?}");
 }
 
 /// How much faster `ours` is.

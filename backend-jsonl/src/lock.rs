@@ -4,6 +4,10 @@ use std::fs::File;
 use std::io;
 
 /// What a look at a lock shows.
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    expect(dead_code, reason = "systems without lock queries only say so")
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// Nobody has it.

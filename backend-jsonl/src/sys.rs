@@ -75,15 +75,23 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
 
 /// Makes a folder, private to its owner. One that is there already is left as it is.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
+    match create_dir(path) {
         // The mask of the process can only have taken permissions away from the owner.
         Ok(()) => make_private(&File::open(path)?, 0o700),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_dir(path) => Ok(()),
         Err(e) => Err(e),
     }
+}
+
+#[cfg(unix)]
+fn create_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn create_dir(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)
 }
 
 #[cfg(unix)]
