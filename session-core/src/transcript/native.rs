@@ -190,29 +190,41 @@ fn message<'a>(raw: &'a RawValue, fields: &Fields<'a>, blocks: &mut Vec<Block<'a
 
 /// Items of the responses shape that are no messages.
 fn response_item<'a>(kind: &str, fields: &Fields<'a>) -> Option<What<'a>> {
-    let id = || fields.text("call_id").unwrap_or_default();
-    match kind {
-        "function_call" | "custom_tool_call" => Some(What::Call {
-            id: id(),
-            name: fields.text("name").unwrap_or_default(),
-            input: fields.get("arguments").or_else(|| fields.get("input")),
-        }),
-        "local_shell_call" => Some(What::Call {
-            id: id(),
-            name: "local_shell".into(),
-            input: fields.get("action"),
-        }),
-        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-            Some(What::Result {
-                id: id(),
-                content: fields.get("output"),
-                error: false,
-            })
+    let id = fields.text("call_id");
+    let own = matches!(kind, "local_shell_call" | "tool_search_call");
+    let id = id.or_else(|| fields.text("id").filter(|_| own));
+    match (kind, id) {
+        ("function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call", id) => {
+            Some(call(kind, id.unwrap_or_default(), fields))
         }
-        "reasoning" => Some(What::Thought),
-        "item_reference" => Some(What::Other),
+        ("function_call_output" | "custom_tool_call_output", id) => {
+            Some(output(id.unwrap_or_default(), fields))
+        }
+        // Of a kind that is not known: a call if another item can answer it.
+        (_, Some(id)) if kind.ends_with("_call") => Some(call(kind, id, fields)),
+        (_, Some(id)) if kind.ends_with("_output") => Some(output(id, fields)),
+        ("reasoning", _) => Some(What::Thought),
+        ("item_reference", _) => Some(What::Other),
         _ if kind.ends_with("_call") || kind.ends_with("_output") => Some(What::Other),
         _ => None,
+    }
+}
+
+fn call<'a>(kind: &str, id: Cow<'a, str>, fields: &Fields<'a>) -> What<'a> {
+    let stem = || kind.trim_end_matches("_call").to_owned().into();
+    let input = ["arguments", "input", "action"].iter();
+    What::Call {
+        id,
+        name: fields.text("name").unwrap_or_else(stem),
+        input: input.filter_map(|name| fields.get(name)).next(),
+    }
+}
+
+fn output<'a>(id: Cow<'a, str>, fields: &Fields<'a>) -> What<'a> {
+    What::Result {
+        id,
+        content: fields.get("output"),
+        error: false,
     }
 }
 

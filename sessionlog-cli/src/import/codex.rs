@@ -140,7 +140,7 @@ fn settings(kind: Option<String>, payload: &Fields<'_>) -> Mapped {
         effort: payload.filled("effort"),
         mode: payload.object("collaboration_mode").filled("mode"),
         directory: payload.filled("cwd"),
-        branch: None,
+        ..SettingsChanged::default()
     };
     Mapped::record(kind).means(kinds::SETTINGS_CHANGED, &settings)
 }

@@ -102,7 +102,7 @@ mod tests {
             (format!("[{user},{call},{user}]"), 2),
             (format!("[{user},{call},{user},{result}]"), 2),
             (format!("[{user},{result}]"), 1),
-            (format!("[{user},{call},{result},{result}]"), 2),
+            (format!("[{user},{call},{result},{result}]"), 3),
             (format!("[{user},{call},{result},{call},{result}]"), 3),
             (r#"[{"role":"user","content":""}]"#.into(), 0),
             (r#"[{"role":"user","content":[]}]"#.into(), 0),

@@ -24,21 +24,31 @@ pub fn responses(items: &[Box<RawValue>]) -> Result<(), Breach> {
         let role = fields.get("role").is_some();
         require(role || !kind.is_empty(), at, "an item has a role or a type")?;
         let id = || fields.text("call_id").unwrap_or_default().into_owned();
+        let named = !id().is_empty();
         match &*kind {
-            "function_call" | "custom_tool_call" => {
+            "function_call_output" | "custom_tool_call_output" => {
+                require(fields.get("output").is_some(), at, "an output has content")?;
+                answered(&mut waiting, &id(), at)?;
+            }
+            kind if named && kind.ends_with("_output") => answered(&mut waiting, &id(), at)?,
+            kind if kind == "function_call"
+                || kind == "custom_tool_call"
+                || (named && kind.ends_with("_call")) =>
+            {
                 require(!id().is_empty(), at, "a call has an id")?;
                 require(ids.insert(id()), at, "no other call has the id")?;
                 waiting.push((id(), at));
-            }
-            "function_call_output" | "custom_tool_call_output" => {
-                let found = waiting.iter().position(|(waiting, _)| *waiting == id());
-                require(found.is_some(), at, "an output answers a call before it")?;
-                waiting.retain(|(waiting, _)| *waiting != id());
-                require(fields.get("output").is_some(), at, "an output has content")?;
             }
             _ => {}
         }
     }
     let open = waiting.first().map(|(_, at)| *at);
     require(open.is_none(), open.unwrap_or(0), "each call is answered")
+}
+
+fn answered(waiting: &mut Vec<(String, usize)>, id: &str, at: usize) -> Result<(), Breach> {
+    let found = waiting.iter().any(|(waiting, _)| waiting == id);
+    require(found, at, "an output answers a call before it")?;
+    waiting.retain(|(waiting, _)| waiting != id);
+    Ok(())
 }

@@ -179,6 +179,7 @@ fn output_of(call: &str) -> &'static str {
     match call {
         "custom_tool_call" => "custom_tool_call_output",
         "local_shell_call" => "local_shell_call_output",
+        "tool_search_call" => "tool_search_output",
         _ => "function_call_output",
     }
 }
@@ -200,7 +201,7 @@ fn result(made: &Made<'_>, id: &str, kind: &str, caller: SeqNum, out: &mut Rende
         return out.push(seq, output(kind, id, "\"\""));
     };
     let same = native.fields.text("type").as_deref() == Some(kind);
-    if native.shape == Shape::Responses && same && *own == *id && content.is_some() {
+    if native.shape == Shape::Responses && same && *own == *id {
         return out.push(seq, it.raw.get().to_owned());
     }
     if *error || entry.results.get(nth).is_some_and(|result| result.error) {
