@@ -14,10 +14,10 @@ mod exit;
 pub mod export;
 mod failure;
 pub mod import;
-mod interrupted;
 mod json;
 mod run;
 mod text;
+mod unanswered;
 mod view;
 
 pub use app::{App, Terminal};

@@ -11,8 +11,8 @@ use sessionlog::{Event, Kind, SeqNum, Timestamp};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
-use crate::interrupted::Interrupted;
 use crate::text::{bytes, dollars};
+use crate::unanswered::Unanswered;
 
 /// Count what a session consists of: events by kind, messages, calls, tokens, cost
 ///
@@ -37,7 +37,7 @@ struct Counts {
     messages: BTreeMap<&'static str, u64>,
     calls: u64,
     results: u64,
-    open: Interrupted,
+    open: Unanswered,
     meter: Meter,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
@@ -80,14 +80,14 @@ impl Counts {
             self.first = Some(self.first.map_or(event.at, |at| at.min(event.at)));
             self.last = Some(self.last.map_or(event.at, |at| at.max(event.at)));
         }
-        self.open.apply(event);
         if event.kind == kinds::MESSAGE {
             if let Ok(message) = event.data.view::<Message<'_>>() {
                 *self.messages.entry(message.role.as_str()).or_default() += 1;
                 self.calls += message.calls.len() as u64;
                 self.results += message.results.len() as u64;
-                if let Some(usage) = &message.usage {
-                    self.meter.add(usage);
+                self.open.add(&message);
+                if let Some(usage) = message.counted() {
+                    self.meter.add(&usage);
                 }
             }
         } else if event.kind == kinds::USAGE_REPORTED
@@ -106,7 +106,7 @@ impl Counts {
             messages: &self.messages,
             calls: self.calls,
             results: self.results,
-            unanswered: self.open.open_calls(),
+            unanswered: self.open.count(),
             tokens: self.meter.tokens(),
             cost: self.meter.cost(),
             first: self.first,

@@ -28,6 +28,8 @@ mod ls;
 #[cfg(feature = "jsonl")]
 mod manual;
 #[cfg(feature = "jsonl")]
+mod memory;
+#[cfg(feature = "jsonl")]
 mod pipes;
 #[cfg(feature = "jsonl")]
 mod places;

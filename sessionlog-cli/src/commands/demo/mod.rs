@@ -8,6 +8,7 @@ mod script;
 mod tell;
 
 use clap::Args;
+use sessionlog::Store;
 
 pub(crate) use self::driver::{DRIVER, Driver};
 
@@ -38,11 +39,7 @@ impl Demo {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let mut place = Place::choose(cx)?;
         let store = sessionlog::open(&place.url).await?;
-        let proof = Proof::make(&place.url, &store, &place.id).await;
-        let told = match &proof {
-            Ok(proof) => tell::tell(proof, &place.url, self.keep, cx).await,
-            Err(_) => Ok(()),
-        };
+        let shown = self.show(&place, &store, cx).await;
         if self.keep {
             if let Some(folder) = place.folder.as_mut() {
                 folder.disable_cleanup(true);
@@ -54,11 +51,17 @@ impl Demo {
                 _ => {}
             }
         }
+        shown
+    }
+
+    async fn show(&self, place: &Place, store: &Store, cx: &mut Context<'_, '_>) -> Outcome {
+        let proof = Proof::make(&place.url, store, &place.id).await?;
+        let told = tell::tell(&proof, &place.url, self.keep, cx);
+        let holds = proof.holds();
+        // The lease is given back before the session is deleted.
+        let released = proof.woken.release().await;
         told?;
-        Ok(if proof?.holds() {
-            Exit::OK
-        } else {
-            Exit::DAMAGE
-        })
+        released?;
+        Ok(if holds { Exit::OK } else { Exit::DAMAGE })
     }
 }

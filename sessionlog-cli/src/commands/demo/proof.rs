@@ -1,12 +1,12 @@
 //! What the demo does, and what it proves.
 
+use sessionlog::transcript::Woken;
 use sessionlog::{LeaseRequest, Liveness, Result, SeqNum, Session, SessionId, Severity, Store};
 
 use super::child::Driven;
 use super::driver::Acknowledged;
 use super::script;
-use crate::commands::wake::{interrupted, owner};
-use crate::interrupted::Open;
+use crate::commands::wake::owner;
 
 /// What was seen of a session whose driver was killed.
 pub(super) struct Proof {
@@ -22,10 +22,8 @@ pub(super) struct Proof {
     pub(super) tail: SeqNum,
     /// Damaged places that were found.
     pub(super) damage: u64,
-    /// What the driver left open.
-    pub(super) open: Open,
-    /// The number of the lease under which the session was woken.
-    pub(super) lease: u64,
+    /// The session as it was woken.
+    pub(super) woken: Woken,
 }
 
 impl Proof {
@@ -38,12 +36,9 @@ impl Proof {
         driver.kill()?;
         let after = session.holder().await?;
 
-        let writer = session.acquire(LeaseRequest::new(owner()?)).await?;
-        let tail = writer.tail_at_grant();
-        let lease = writer.token().get();
-        let open = interrupted(&session, tail).await?;
+        let woken = session.wake(LeaseRequest::new(owner()?)).await?;
+        let tail = woken.projected().head.tail;
         let present = present(&session, &acknowledged).await?;
-        writer.release().await?;
         let findings = store.verify(id).await?;
         let damage = findings.iter().filter(|f| f.severity == Severity::Damage);
         Ok(Self {
@@ -53,8 +48,7 @@ impl Proof {
             present,
             tail,
             damage: damage.count() as u64,
-            open,
-            lease,
+            woken,
             session,
         })
     }
@@ -65,7 +59,7 @@ impl Proof {
         self.present == self.acknowledged
             && self.tail.get() == self.acknowledged
             && self.damage == 0
-            && self.open.calls.len() == 1
+            && self.woken.interrupted().calls.len() == 1
     }
 }
 

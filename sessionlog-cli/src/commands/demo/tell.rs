@@ -1,15 +1,13 @@
 //! The demo, told.
 
 use serde::Serialize;
-use sessionlog::{Liveness, SeqNum};
+use sessionlog::Liveness;
 
 use super::proof::Proof;
 use super::script;
-use crate::commands::show::print;
-use crate::commands::wake::{CONVERSATION, print_open};
+use crate::commands::wake::{OpenFields, print_items, print_open};
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::interrupted::Open;
 
 #[derive(Serialize)]
 struct Told<'a> {
@@ -18,18 +16,13 @@ struct Told<'a> {
     acknowledged: u64,
     present: u64,
     damage: u64,
-    interrupted: &'a Open,
+    interrupted: OpenFields<'a>,
     kept: bool,
     ok: bool,
 }
 
 /// Tells what happened, and what it proves.
-pub(super) async fn tell(
-    proof: &Proof,
-    url: &str,
-    keep: bool,
-    cx: &mut Context<'_, '_>,
-) -> Outcome<()> {
+pub(super) fn tell(proof: &Proof, url: &str, keep: bool, cx: &mut Context<'_, '_>) -> Outcome<()> {
     if cx.json() {
         return cx.json_line(&Told {
             id: proof.session.id().as_str(),
@@ -37,26 +30,17 @@ pub(super) async fn tell(
             acknowledged: proof.acknowledged,
             present: proof.present,
             damage: proof.damage,
-            interrupted: &proof.open,
+            interrupted: OpenFields::of(proof.woken.interrupted()),
             kept: keep,
             ok: proof.holds(),
         });
     }
     death(proof, cx)?;
-    writeln!(
-        cx.out(),
-        "3. The session is woken, under lease {}.",
-        proof.lease
-    )?;
-    print_open(&proof.open, cx)?;
+    let lease = proof.woken.writer().token();
+    writeln!(cx.out(), "3. The session is woken, under lease {lease}.")?;
+    print_open(proof.woken.interrupted(), cx)?;
     writeln!(cx.out(), "\n4. The conversation to go on with:\n")?;
-    print(
-        proof.session.read(SeqNum::ZERO..proof.tail),
-        CONVERSATION,
-        cx,
-    )
-    .await?;
-    closed(&proof.open, cx)?;
+    print_items(&proof.woken.transcript().conversation(None)?, cx)?;
     verdict(proof, cx)?;
     if keep {
         let id = proof.session.id();
@@ -96,29 +80,6 @@ fn state(liveness: &Liveness) -> &str {
         Liveness::Idle => "idle",
         Liveness::Unknown(why) => why,
     }
-}
-
-/// What replay adds so that a model accepts the conversation.
-fn closed(open: &Open, cx: &mut Context<'_, '_>) -> Outcome<()> {
-    let paint = cx.paint();
-    let out = cx.out();
-    for call in &open.calls {
-        writeln!(
-            out,
-            "{}{}",
-            paint.strong("tool"),
-            paint.dim(" · closed by replay")
-        )?;
-        let why = "interrupted: no result was logged";
-        writeln!(
-            out,
-            "{} {} {}\n",
-            paint.tool("←"),
-            paint.dim(&call.id),
-            paint.warn(why)
-        )?;
-    }
-    Ok(())
 }
 
 fn verdict(proof: &Proof, cx: &mut Context<'_, '_>) -> Outcome<()> {
