@@ -8,9 +8,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use sessionlog_core::{Head, Kinds, SessionId};
 
-use crate::format::{Part, scan};
+use crate::format::{Part, scan, sum_of};
 use crate::prefix::begins_an_event;
-use crate::sys::wide;
 
 /// The smallest piece of a file that reaches a disk whole or not at all.
 const SECTOR: u64 = 512;
@@ -45,7 +44,7 @@ pub(crate) fn classify(rest: &Bytes, offset: u64, head: Head, session: &SessionI
     let old = old_pieces(&text, offset);
     if old.is_empty() {
         let filler = rest.len() - text.len();
-        gapless(&text, offset, filler, head, session)
+        gapless(&text, filler, head, session)
     } else {
         gapped(&text, &old, head)
     }
@@ -70,7 +69,7 @@ fn old_pieces(text: &[u8], offset: u64) -> Vec<Range<usize>> {
 }
 
 /// Without gaps it must be a proper beginning of one commit.
-fn gapless(text: &Bytes, offset: u64, filler: usize, mut head: Head, session: &SessionId) -> Rest {
+fn gapless(text: &Bytes, filler: usize, mut head: Head, session: &SessionId) -> Rest {
     if let Some(at) = memchr::memchr(0, text) {
         return damaged(at, NULS);
     }
@@ -98,11 +97,10 @@ fn gapless(text: &Bytes, offset: u64, filler: usize, mut head: Head, session: &S
             Some(line) => due = (!line.part.is_last()).then(|| line.part.next()),
             None if end < text.len() => return damaged(start, NO_EVENT),
             None => {
-                let cut_by_sector = (offset + wide(end)).is_multiple_of(SECTOR);
                 let fragment = text.get(start..).unwrap_or_default();
-                return if (filler == 0 || cut_by_sector)
-                    && begins_an_event(fragment, head.tail, due)
-                {
+                // Before newlines, only a line that does not look whole can have been cut.
+                let is_cut = filler == 0 || sum_of(fragment).is_none();
+                return if is_cut && begins_an_event(fragment, head.tail, due) {
                     Rest::Torn
                 } else if start == 0 && !fragment.starts_with(b"{\"seq\":") {
                     damaged(start, FOREIGN)

@@ -39,7 +39,13 @@ fn one_commit_cut_at_any_byte_is_torn() {
         for offset in [150, 511, 512, 7000] {
             assert_eq!(rest(Vec::new(), offset), Rest::Empty);
             for cut in 1..whole.len() {
-                assert_eq!(rest(whole[..cut].to_vec(), offset), Rest::Torn, "{cut}");
+                let mut bytes = whole[..cut].to_vec();
+                assert_eq!(rest(bytes.clone(), offset), Rest::Torn, "{cut}");
+                if bytes.last() == Some(&b'}') && whole.get(cut) == Some(&b'\n') {
+                    continue; // with a newline behind it, it is whole
+                }
+                bytes.extend_from_slice(&[b'\n'; 900]);
+                assert_eq!(rest(bytes, offset), Rest::Torn, "{cut} before space");
             }
         }
     }

@@ -156,6 +156,16 @@ fn links_and_foreign_files_are_not_followed_not_deleted_and_reported() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found.iter().all(|f| f.severity == Severity::Note));
 
+    let blob = BlobId::of(b"x");
+    fs::write(outside.join(blob.to_string()), "x").unwrap();
+    assert_eq!(block_on(store.list(&session).collect::<Vec<_>>()).len(), 0);
+    let pieces: Vec<_> = block_on(store.get(&session, blob, 0..9).collect());
+    assert!(matches!(&pieces[..], [Err(error)] if error.is_not_found()));
+    let content = futures_util::stream::iter([Ok("y".into())]).boxed();
+    assert!(block_on(store.put(&session, content, None)).is_err());
+    block_on(store.remove(&session, blob, None)).unwrap();
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 2);
+
     block_on(store.delete(&session, None)).unwrap();
     assert!(!store.path().join("s").exists());
     assert_eq!(fs::read(outside.join("secret")).unwrap(), b"x");
