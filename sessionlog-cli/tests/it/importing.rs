@@ -14,7 +14,7 @@ fn sample() -> Vec<u8> {
 fn session(files: &Files) -> String {
     let all = files.run("ls --json").json();
     assert_eq!(all.len(), 1);
-    all[0]["id"].as_str().unwrap().to_owned()
+    all.first().unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The program as its users meet it: in process on a store in memory, and as a process on files.
 
 #![expect(
-    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "helpers of tests stand outside of test functions"
