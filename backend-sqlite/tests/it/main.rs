@@ -1,7 +1,6 @@
 //! The SQLite backend, by class of what can happen to it.
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     reason = "these are tests: what is unexpected is to end them"
 )]
