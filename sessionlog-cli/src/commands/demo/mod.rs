@@ -28,7 +28,7 @@ use crate::failure::Outcome;
 Examples:
   sessionlog demo
   sessionlog demo --keep                     leaves the session to look at
-  sessionlog --store jsonl:/mnt/nfs/s demo   on a store of your own")]
+  sessionlog --store jsonl:/mnt/disk/s demo   on a disk of your own")]
 pub(crate) struct Demo {
     /// Leave the session there, and say how to look at it
     #[arg(long)]
