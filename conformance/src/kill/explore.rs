@@ -44,32 +44,28 @@ pub(crate) async fn at_every_call(
     );
     check(&whole, &ended).await?;
 
-    // The state before a call is that after the call before, but for what was acknowledged.
+    // Half of a call that is no write is nothing of it: the state before the call.
     let moments: &[Moment] = match bench.options.budget {
-        Budget::Smoke => &[Moment::After, Moment::Half],
-        _ => &[Moment::After, Moment::Half, Moment::Before],
+        Budget::Smoke => &[Moment::Half],
+        Budget::Default => &[Moment::Half, Moment::After],
+        Budget::Deep => &[Moment::Half, Moment::After, Moment::Before],
     };
-    let mut after = vec![0];
     for moment in moments {
+        let mut lens = Vec::new();
         for call in 1.. {
             let Some(len) = run(bench, work, call, *moment, &check).await? else {
                 break;
             };
-            match moment {
-                Moment::After => after.push(len),
-                Moment::Half if is_between(&after, call, len) => bench.sometimes(TORN, 1),
-                _ => {}
-            }
+            lens.push(len);
+        }
+        // Between the calls before and behind it, a half-written write has a length of its own.
+        let grows = |w: &&[usize]| w.is_sorted_by(|a, b| a < b);
+        let torn = lens.windows(3).filter(grows).count();
+        if *moment == Moment::Half && torn > 0 {
+            bench.sometimes(TORN, torn as u64);
         }
     }
     Ok(())
-}
-
-/// Whether the store is larger than after the call before, and smaller than after the call.
-fn is_between(after: &[usize], call: u64, len: usize) -> bool {
-    let call = usize::try_from(call).unwrap_or(usize::MAX);
-    let at = |n: usize| after.get(n).copied();
-    at(call).is_some_and(|whole| len < whole) && at(call - 1).is_some_and(|before| before < len)
 }
 
 /// One child, and the length of what it left; `None` if it finished before it came to the call.
@@ -80,6 +76,8 @@ async fn run(
     moment: Moment,
     check: &impl AsyncFn(&Place, &Ended) -> Held,
 ) -> Held<Option<usize>> {
+    // A failure is told by its own run.
+    bench.trail.clear();
     let place = Place::new()?;
     let plan = Plan::new(place.dir()).stop_at(call, moment);
     let ended = Process::start(bench, &place, work, Some(&plan), None)?.end()?;

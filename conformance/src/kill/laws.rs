@@ -102,7 +102,11 @@ fn done(told: &Told) -> Option<u64> {
 async fn group_is_whole(bench: &Bench, place: &Place, acknowledged: &[u64]) -> Held {
     let store = bench.open_at(place).await?;
     let session = Who("s", 1).session()?;
-    if store.head(&session.id).await.is_err() {
+    let head = store.head(&session.id).await;
+    if head
+        .as_ref()
+        .is_err_and(sessionlog_core::Error::is_not_found)
+    {
         ensure_eq!(
             acknowledged.len(),
             0,
@@ -110,6 +114,7 @@ async fn group_is_whole(bench: &Bench, place: &Place, acknowledged: &[u64]) -> H
         );
         return Ok(());
     }
+    head?;
     let log = store.log(&session).await?;
     let ids: Vec<_> = log.iter().map(|e| e.id).collect();
     let mut expected = 0;
@@ -159,6 +164,7 @@ async fn g03_kills_at_any_time_leave_a_prefix(bench: &Bench) -> Held {
     let oracle = Oracle::of(steps("endless")).await?;
     let kills = bench.options.budget.of(2, 5, 50);
     for kill in 0..kills {
+        bench.trail.clear();
         let place = Place::new()?;
         let process = Process::start(bench, &place, "endless", None, None)?;
         // So many acknowledgements are waited for; the child goes on meanwhile.

@@ -48,6 +48,11 @@ impl Trail {
         }
     }
 
+    /// Forgets what was done so far.
+    pub(crate) fn clear(&self) {
+        *self.lock() = Lines::default();
+    }
+
     /// All lines, or the first and last of many.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.lock();

@@ -2,6 +2,7 @@
 
 mod custom;
 mod memory;
+mod twins;
 
 #[path = "../../examples/custom_backend.rs"]
 #[expect(dead_code, reason = "`main` is for the example")]

@@ -1,0 +1,638 @@
+//! Twins of the reference backend.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Weak};
+
+use futures_util::TryStreamExt;
+use sessionlog_conformance::Place;
+use sessionlog_core::{Backend, BlobInfo, Limits, Memory, Result, SessionId};
+
+use super::{Fault, Faulty, Own, lock, twins};
+
+/// Small, so that twins are quick.
+pub(super) const LIMITS: Limits = Limits {
+    event_bytes: 1 << 20,
+    batch_events: 1_000,
+    batch_bytes: 2 << 20,
+};
+
+/// Opens a twin of memory at a place.
+pub(super) async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
+    let memory = || Arc::new(Memory::with_limits(LIMITS)) as Arc<dyn Backend>;
+    let mut twin = place.keep(|| Faulty::new(memory(), fault));
+    let number = twin.shared.opened.fetch_add(1, SeqCst);
+    twin.own = Arc::new(Own {
+        number,
+        ..Own::default()
+    });
+    if number == 0 {
+        return Ok(twin);
+    }
+    let ids: Vec<SessionId> = twin.inner.sessions().try_collect().await?;
+    for id in ids {
+        let (session, head) = twin.inner.head(&id).await?;
+        if fault == Fault::LosesBlobsAtReopen {
+            let blobs: Vec<BlobInfo> = twin.inner.list(&session).try_collect().await?;
+            for blob in blobs {
+                twin.inner.remove(&session, blob.id, None).await?;
+            }
+        }
+        let mut known = lock(&twin.shared.known);
+        let newest = known.newest.get(&session).copied().unwrap_or(0);
+        known.at_open.insert(session, (newest, head.tail.get()));
+        known.base.clear();
+    }
+    Ok(twin)
+}
+
+macro_rules! over_memory {
+    ($twin:ident, $fault:ident) => {
+        impl sessionlog_conformance::Subject for $twin {
+            type Backend = Faulty;
+            const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
+            async fn open(place: &Place) -> Result<Faulty> {
+                open(place, Fault::$fault).await
+            }
+            fn limits() -> Limits {
+                LIMITS
+            }
+        }
+    };
+}
+
+twins! { "memory", over_memory;
+    caches_heads CachesHeads [
+        g05_one_of_n_racing_handles_wins,
+        g06_a_follower_gets_each_event_once,
+        g06_a_follower_learns_of_the_end_of_the_life,
+        g06_a_follower_wakes_up_for_another_handle,
+        g06_each_handle_sees_what_was_acknowledged,
+    ]
+    caches_lists CachesLists [
+        g06_each_handle_sees_creations_and_deletions,
+    ]
+    case_folds CaseFolds [
+        g04_any_commands_show_what_the_reference_shows,
+        g14_ids_that_file_systems_confuse_are_apart,
+        g14_sessions_do_not_touch_each_other,
+    ]
+    checks_tail_early ChecksTailEarly [
+        g04_any_commands_show_what_the_reference_shows,
+        g05_one_of_n_racing_appends_wins,
+        g05_one_of_n_racing_handles_wins,
+        g05_one_of_n_racing_threads_wins,
+        g18_a_repeat_is_found_whatever_its_condition,
+    ]
+    creates_twice CreatesTwice [
+        g04_any_commands_show_what_the_reference_shows,
+        g05_creating_twice_is_a_conflict,
+    ]
+    cuts_long_payloads CutsLongPayloads [
+        g04_payloads_of_any_length_come_back,
+        g13_too_large_batches_are_refused_with_figures,
+        g13_too_large_events_are_refused_with_figures,
+    ]
+    deaf_to_deletes DeafToDeletes [
+        g06_a_follower_learns_of_the_end_of_the_life,
+        g13_a_missing_session_is_not_found,
+        g17_a_deleted_life_is_refused_by_the_next,
+    ]
+    deaf_to_other_handles DeafToOtherHandles [
+        g06_a_follower_wakes_up_for_another_handle,
+    ]
+    dropped_append_locks DroppedAppendLocks [
+        g02_a_dropped_append_leaves_all_or_nothing,
+        g02_a_dropped_append_leaves_no_lock,
+    ]
+    empty_ignores_condition EmptyIgnoresCondition [
+        g01_an_empty_batch_changes_nothing,
+        g04_any_commands_show_what_the_reference_shows,
+    ]
+    forgets_the_largest_id ForgetsTheLargestId [
+        g01_the_head_is_the_end_of_the_log,
+        g04_any_commands_show_what_the_reference_shows,
+        g15_checksums_follow_the_formula,
+    ]
+    ignores_tail IgnoresTail [
+        g01_a_refused_append_uses_no_position,
+        g01_an_empty_batch_changes_nothing,
+        g04_any_commands_show_what_the_reference_shows,
+        g05_one_of_n_racing_appends_wins,
+        g05_one_of_n_racing_handles_wins,
+        g05_one_of_n_racing_threads_wins,
+        g05_tail_and_token_are_both_checked,
+        g05_the_stated_tail_must_be_the_tail,
+        g13_a_refused_append_changes_nothing,
+    ]
+    list_keeps_deleted ListKeepsDeleted [
+        g04_any_commands_show_what_the_reference_shows,
+        g06_each_handle_sees_creations_and_deletions,
+        g14_ids_that_file_systems_confuse_are_apart,
+        g14_sessions_do_not_touch_each_other,
+        g14_the_list_has_every_session_once,
+        g16_an_open_read_blocks_no_writer,
+        g17_a_deleted_life_is_refused_by_the_next,
+        g17_a_deleted_session_is_gone,
+        g17_a_driven_session_is_not_deleted_by_others,
+    ]
+    list_misses_one ListMissesOne [
+        g14_ids_that_file_systems_confuse_are_apart,
+        g14_sessions_do_not_touch_each_other,
+        g14_the_list_has_every_session_once,
+    ]
+    loses_concurrent_appends LosesConcurrentAppends [
+        g02_a_dropped_append_leaves_all_or_nothing,
+        g02_a_dropped_append_leaves_no_lock,
+        g04_concurrent_appends_are_all_there_once,
+        g18_concurrent_repeats_yield_one_copy,
+    ]
+    missing_is_empty MissingIsEmpty [
+        g04_any_commands_show_what_the_reference_shows,
+        g13_a_missing_session_is_not_found,
+        g17_a_deleted_life_is_refused_by_the_next,
+        g17_a_deleted_session_is_gone,
+    ]
+    never_wakes NeverWakes [
+        g06_a_follower_gets_each_event_once,
+        g06_a_follower_learns_of_the_end_of_the_life,
+        g06_a_follower_wakes_up_for_another_handle,
+        g06_what_is_there_needs_no_waiting,
+        g13_a_missing_session_is_not_found,
+        g17_a_deleted_life_is_refused_by_the_next,
+    ]
+    no_chain NoChain [
+        g01_the_head_is_the_end_of_the_log,
+        g04_any_commands_show_what_the_reference_shows,
+        g06_a_follower_gets_each_event_once,
+        g06_a_follower_wakes_up_for_another_handle,
+        g12_snapshot_and_tail_equal_full_replay,
+        g15_checksums_follow_the_formula,
+        g15_every_slice_can_be_verified,
+    ]
+    reads_beyond ReadsBeyond [
+        g04_a_read_ends_where_the_log_ended_when_it_began,
+    ]
+    reads_lock_writers ReadsLockWriters [
+        g04_a_read_ends_where_the_log_ended_when_it_began,
+        g06_a_follower_gets_each_event_once,
+        g16_an_open_read_blocks_no_writer,
+    ]
+    refusal_writes_an_event RefusalWritesAnEvent [
+        g01_a_refused_append_uses_no_position,
+        g01_an_empty_batch_changes_nothing,
+        g04_any_commands_show_what_the_reference_shows,
+        g05_one_of_n_racing_appends_wins,
+        g05_one_of_n_racing_handles_wins,
+        g05_one_of_n_racing_threads_wins,
+        g05_tail_and_token_are_both_checked,
+        g05_the_stated_tail_must_be_the_tail,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_the_lease,
+        g08_fencing_stale_append_is_refused,
+        g13_a_refused_append_changes_nothing,
+        g13_too_large_batches_are_refused_with_figures,
+        g13_too_large_events_are_refused_with_figures,
+        g18_a_partial_repeat_is_refused,
+        g18_an_id_twice_in_a_batch_is_refused,
+        g18_old_ids_are_found_behind_thousands_of_events,
+        g18_other_content_under_a_known_id_is_refused,
+        g18_repeats_are_found_after_a_reopen,
+    ]
+    reserialises Reserialises [
+        g04_payload_bytes_come_back_untouched,
+        g18_other_content_under_a_known_id_is_refused,
+    ]
+    reversed_ranges_panic ReversedRangesPanic [
+        g04_ranges_are_cut_at_the_tail,
+    ]
+    rollback_hides RollbackHides [
+        g19_no_event_hides_another,
+    ]
+    slices_lose_their_end SlicesLoseTheirEnd [
+        g04_a_long_log_is_read_whole,
+        g04_slices_equal_the_full_read,
+        g06_a_follower_gets_each_event_once,
+        g06_a_follower_wakes_up_for_another_handle,
+        g06_each_handle_sees_what_was_acknowledged,
+        g12_snapshot_and_tail_equal_full_replay,
+        g15_every_slice_can_be_verified,
+    ]
+    splits_batches SplitsBatches [
+        g01_a_refused_append_uses_no_position,
+        g02_a_dropped_append_leaves_all_or_nothing,
+        g02_a_reader_sees_whole_batches,
+        g04_concurrent_appends_are_all_there_once,
+        g13_a_refused_append_changes_nothing,
+        g13_too_large_batches_are_refused_with_figures,
+        g13_too_large_events_are_refused_with_figures,
+        g18_a_partial_repeat_is_refused,
+        g18_an_id_twice_in_a_batch_is_refused,
+    ]
+    stops_at_a_thousand StopsAtAThousand [
+        g04_a_long_log_is_read_whole,
+    ]
+    tells_short_ranges TellsShortRanges [
+        g01_a_refused_append_uses_no_position,
+        g01_positions_are_dense_from_zero,
+        g04_any_commands_show_what_the_reference_shows,
+        g04_concurrent_appends_are_all_there_once,
+        g05_one_of_n_racing_appends_wins,
+        g05_one_of_n_racing_handles_wins,
+        g05_one_of_n_racing_threads_wins,
+        g05_the_stated_tail_must_be_the_tail,
+        g06_each_handle_sees_what_was_acknowledged,
+        g08_fencing_stale_append_is_refused,
+        g18_a_partial_repeat_is_refused,
+        g18_a_repeat_is_found_whatever_its_condition,
+        g18_concurrent_repeats_yield_one_copy,
+        g18_ids_in_any_order_are_told_apart,
+        g18_old_ids_are_found_behind_thousands_of_events,
+        g18_repeats_are_found_after_a_reopen,
+        g18_the_same_batch_is_the_same_append,
+        g18_the_same_id_in_two_sessions_is_two_events,
+    ]
+    times_begin_in_1970 TimesBeginIn1970 [
+        g04_times_are_data_and_no_order,
+    ]
+    token_skips_tail TokenSkipsTail [
+        g05_tail_and_token_are_both_checked,
+    ]
+    unknown_kinds UnknownKinds [
+        g04_unknown_kinds_come_back,
+        g19_no_event_hides_another,
+    ]
+    waits_for_news WaitsForNews [
+        g06_a_follower_gets_each_event_once,
+        g06_what_is_there_needs_no_waiting,
+    ]
+    delete_leaves_blobs DeleteLeavesBlobs [
+        g17_the_name_can_be_used_again,
+    ]
+    delete_takes_neighbours_blobs DeleteTakesNeighboursBlobs [
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_delete_is_refused,
+        g14_sessions_do_not_touch_each_other,
+        g17_a_deleted_life_is_refused_by_the_next,
+    ]
+    deletes_driven DeletesDriven [
+        g04_any_commands_show_what_the_reference_shows,
+        g17_a_driven_session_is_not_deleted_by_others,
+    ]
+    deletes_twice DeletesTwice [
+        g04_any_commands_show_what_the_reference_shows,
+        g13_a_missing_session_is_not_found,
+        g17_a_deleted_life_is_refused_by_the_next,
+        g17_delete_twice_is_not_found,
+    ]
+    stale_handle_writes StaleHandleWrites [
+        g04_any_commands_show_what_the_reference_shows,
+        g06_each_handle_sees_creations_and_deletions,
+        g17_a_deleted_life_is_refused_by_the_next,
+    ]
+    concurrent_repeats_double ConcurrentRepeatsDouble [
+        g18_concurrent_repeats_yield_one_copy,
+    ]
+    condition_first ConditionFirst [
+        g04_any_commands_show_what_the_reference_shows,
+        g18_a_repeat_is_found_whatever_its_condition,
+    ]
+    drops_doubles DropsDoubles [
+        g01_a_refused_append_uses_no_position,
+        g13_a_refused_append_changes_nothing,
+        g18_an_id_twice_in_a_batch_is_refused,
+    ]
+    forgets_ids_at_reopen ForgetsIdsAtReopen [
+        g04_any_commands_show_what_the_reference_shows,
+        g18_ids_in_any_order_are_told_apart,
+        g18_repeats_are_found_after_a_reopen,
+    ]
+    ids_are_global IdsAreGlobal [
+        g05_one_of_n_racing_threads_wins,
+        g11_a_scan_gives_the_latest_of_each_session,
+        g14_sessions_do_not_touch_each_other,
+        g17_a_deleted_session_is_gone,
+        g18_the_same_id_in_two_sessions_is_two_events,
+    ]
+    ids_must_ascend IdsMustAscend [
+        g01_the_head_is_the_end_of_the_log,
+        g04_any_commands_show_what_the_reference_shows,
+        g15_checksums_follow_the_formula,
+        g18_ids_in_any_order_are_told_apart,
+        g18_old_ids_are_found_behind_thousands_of_events,
+    ]
+    no_content_check NoContentCheck [
+        g04_any_commands_show_what_the_reference_shows,
+        g18_old_ids_are_found_behind_thousands_of_events,
+        g18_other_content_under_a_known_id_is_refused,
+        g18_repeats_are_found_after_a_reopen,
+    ]
+    not_idempotent NotIdempotent [
+        g04_any_commands_show_what_the_reference_shows,
+        g13_a_refused_append_changes_nothing,
+        g18_a_partial_repeat_is_refused,
+        g18_a_repeat_is_found_whatever_its_condition,
+        g18_an_id_twice_in_a_batch_is_refused,
+        g18_concurrent_repeats_yield_one_copy,
+        g18_ids_in_any_order_are_told_apart,
+        g18_old_ids_are_found_behind_thousands_of_events,
+        g18_other_content_under_a_known_id_is_refused,
+        g18_repeats_are_found_after_a_reopen,
+        g18_the_same_batch_is_the_same_append,
+    ]
+    skips_known SkipsKnown [
+        g04_any_commands_show_what_the_reference_shows,
+        g13_a_refused_append_changes_nothing,
+        g18_a_partial_repeat_is_refused,
+        g18_an_id_twice_in_a_batch_is_refused,
+        g18_old_ids_are_found_behind_thousands_of_events,
+        g18_other_content_under_a_known_id_is_refused,
+        g18_repeats_are_found_after_a_reopen,
+    ]
+    small_window SmallWindow [
+        g18_old_ids_are_found_behind_thousands_of_events,
+    ]
+    accepts_unknown_tokens AcceptsUnknownTokens [
+        g01_a_refused_append_uses_no_position,
+        g04_any_commands_show_what_the_reference_shows,
+        g08_a_token_that_never_was_is_refused,
+    ]
+    anonymous_holder AnonymousHolder [
+        g04_any_commands_show_what_the_reference_shows,
+        g09_a_dropped_lease_is_free_at_once,
+        g09_a_renewed_lease_is_still_held,
+        g09_leases_of_two_sessions_are_apart,
+        g09_the_probe_takes_nothing,
+        g09_the_second_handle_is_told_who_holds_the_lease,
+        g09_the_second_is_told_who_holds_the_lease,
+        g17_a_lease_of_a_deleted_life_frees_nobody,
+    ]
+    dropped_lease_stays DroppedLeaseStays [
+        g04_any_commands_show_what_the_reference_shows,
+        g09_a_dropped_lease_is_free_at_once,
+    ]
+    fence_forgotten_at_reopen FenceForgottenAtReopen [
+        g08_fencing_outlives_a_reopen,
+    ]
+    fence_only_while_held FenceOnlyWhileHeld [
+        g01_a_refused_append_uses_no_position,
+        g04_any_commands_show_what_the_reference_shows,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
+    ]
+    fenceless_append FencelessAppend [
+        g01_a_refused_append_uses_no_position,
+        g01_an_empty_batch_changes_nothing,
+        g04_any_commands_show_what_the_reference_shows,
+        g05_tail_and_token_are_both_checked,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
+        g08_fencing_stale_append_is_refused,
+        g08_fencing_stale_renew_is_refused,
+        g13_a_refused_append_changes_nothing,
+        g18_a_repeat_is_found_whatever_its_condition,
+    ]
+    fenceless_delete FencelessDelete [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_delete_is_refused,
+        g14_sessions_do_not_touch_each_other,
+        g16_an_open_read_blocks_no_writer,
+        g17_a_driven_session_is_not_deleted_by_others,
+        g17_a_lease_of_a_deleted_life_frees_nobody,
+        g17_the_name_can_be_used_again,
+    ]
+    fenceless_put FencelessPut [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_put_is_refused,
+    ]
+    fenceless_remove FencelessRemove [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_remove_is_refused,
+    ]
+    fenceless_renew FencelessRenew [
+        g08_a_forced_grant_fences_the_holder,
+        g08_fencing_stale_renew_is_refused,
+        g17_a_lease_of_a_deleted_life_frees_nobody,
+    ]
+    fenceless_save FencelessSave [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_snapshot_is_refused,
+    ]
+    lease_excludes_others LeaseExcludesOthers [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_plain_appends_go_on_beside_a_lease,
+        g13_a_refused_append_changes_nothing,
+        g18_a_repeat_is_found_whatever_its_condition,
+    ]
+    not_exclusive NotExclusive [
+        g04_any_commands_show_what_the_reference_shows,
+        g09_a_dropped_lease_is_free_at_once,
+        g09_a_renewed_lease_is_still_held,
+        g09_leases_of_two_sessions_are_apart,
+        g09_of_n_racing_requests_one_is_granted,
+        g09_the_probe_takes_nothing,
+        g09_the_second_handle_is_told_who_holds_the_lease,
+        g09_the_second_is_told_who_holds_the_lease,
+        g10_release_after_a_forced_grant_frees_nobody,
+        g10_release_after_a_newer_grant_frees_nobody,
+        g17_a_lease_of_a_deleted_life_frees_nobody,
+    ]
+    old_release_frees_new OldReleaseFreesNew [
+        g17_a_lease_of_a_deleted_life_frees_nobody,
+    ]
+    one_lease_for_all OneLeaseForAll [
+        g04_any_commands_show_what_the_reference_shows,
+        g09_leases_of_two_sessions_are_apart,
+    ]
+    probe_acquires ProbeAcquires [
+        g09_the_probe_takes_nothing,
+    ]
+    probe_always_idle ProbeAlwaysIdle [
+        g04_any_commands_show_what_the_reference_shows,
+        g09_the_probe_tells_who_drives,
+        g09_the_second_handle_is_told_who_holds_the_lease,
+    ]
+    release_frees_anyone ReleaseFreesAnyone [
+        g04_any_commands_show_what_the_reference_shows,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
+        g10_release_after_a_forced_grant_frees_nobody,
+        g10_release_after_a_newer_grant_frees_nobody,
+    ]
+    release_twice_fails ReleaseTwiceFails [
+        g10_release_after_a_newer_grant_frees_nobody,
+        g10_release_twice_changes_nothing,
+    ]
+    renew_releases RenewReleases [
+        g09_a_renewed_lease_is_still_held,
+    ]
+    token_is_always_one TokenIsAlwaysOne [
+        g01_an_empty_batch_changes_nothing,
+        g04_any_commands_show_what_the_reference_shows,
+        g05_tail_and_token_are_both_checked,
+        g07_tokens_grow_by_force,
+        g07_tokens_grow_over_a_reopen,
+        g07_tokens_grow_with_every_grant,
+        g08_a_forced_grant_fences_the_holder,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
+        g08_fencing_stale_append_is_refused,
+        g08_fencing_stale_delete_is_refused,
+        g08_fencing_stale_put_is_refused,
+        g08_fencing_stale_remove_is_refused,
+        g08_fencing_stale_renew_is_refused,
+        g08_fencing_stale_snapshot_is_refused,
+        g09_a_dropped_lease_is_free_at_once,
+        g09_the_probe_takes_nothing,
+        g09_the_second_handle_is_told_who_holds_the_lease,
+        g09_the_second_is_told_who_holds_the_lease,
+        g10_release_after_a_forced_grant_frees_nobody,
+        g10_release_after_a_newer_grant_frees_nobody,
+        g13_a_refused_append_changes_nothing,
+        g18_a_repeat_is_found_whatever_its_condition,
+    ]
+    tokens_restart TokensRestart [
+        g04_any_commands_show_what_the_reference_shows,
+        g07_tokens_grow_over_a_reopen,
+    ]
+    cuts_snapshots CutsSnapshots [
+        g12_snapshots_come_back_whole,
+    ]
+    ignores_versions IgnoresVersions [
+        g11_projections_and_versions_are_apart,
+        g12_snapshots_come_back_whole,
+    ]
+    keeps_first_snapshot KeepsFirstSnapshot [
+        g11_the_same_place_is_replaced,
+    ]
+    keeps_one_snapshot KeepsOneSnapshot [
+        g11_the_last_two_snapshots_are_kept,
+        g11_the_latest_at_or_before_is_given,
+    ]
+    latest_ignores_bound LatestIgnoresBound [
+        g11_the_last_two_snapshots_are_kept,
+        g11_the_latest_at_or_before_is_given,
+        g11_the_same_place_is_replaced,
+    ]
+    scan_misses_one ScanMissesOne [
+        g11_a_scan_gives_the_latest_of_each_session,
+    ]
+    swaps_snapshot_states SwapsSnapshotStates [
+        g04_any_commands_show_what_the_reference_shows,
+        g11_a_scan_gives_the_latest_of_each_session,
+        g11_projections_and_versions_are_apart,
+        g11_the_same_place_is_replaced,
+        g12_snapshot_and_tail_equal_full_replay,
+        g12_snapshots_come_back_whole,
+    ]
+    blobs_are_shared BlobsAreShared [
+        a01_blobs_are_listed_and_removed,
+        a01_blobs_belong_to_one_session,
+        g17_the_name_can_be_used_again,
+    ]
+    cuts_blobs CutsBlobs [
+        a01_a_blob_is_named_by_its_content,
+    ]
+    keeps_half_puts KeepsHalfPuts [
+        a01_a_source_that_fails_leaves_nothing,
+    ]
+    lists_double_puts ListsDoublePuts [
+        a01_the_same_content_twice_is_one_blob,
+        g17_a_deleted_life_is_refused_by_the_next,
+        g17_a_deleted_session_is_gone,
+    ]
+    loses_blobs_at_reopen LosesBlobsAtReopen [
+        a01_a_blob_is_named_by_its_content,
+        g03_everything_survives_a_reopen,
+        g04_any_commands_show_what_the_reference_shows,
+        g14_sessions_do_not_touch_each_other,
+        g17_a_deleted_session_is_gone,
+    ]
+    puts_in_parts PutsInParts [
+        a01_a_dropped_put_leaves_all_or_nothing,
+        a01_a_source_that_fails_leaves_nothing,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_token_that_never_was_is_refused,
+        g08_fencing_stale_put_is_refused,
+    ]
+    ranges_are_inclusive RangesAreInclusive [
+        a01_ranges_of_a_blob_are_cut_at_its_end,
+    ]
+    removing_missing_fails RemovingMissingFails [
+        a01_a_dropped_put_leaves_all_or_nothing,
+        a01_blobs_are_listed_and_removed,
+        g04_any_commands_show_what_the_reference_shows,
+    ]
+    repair_loses_an_event RepairLosesAnEvent [
+        g15_repair_of_a_whole_session_changes_nothing,
+    ]
+    verify_cries_wolf VerifyCriesWolf [
+        g04_any_commands_show_what_the_reference_shows,
+        g15_verify_finds_nothing_in_a_whole_store,
+    ]
+}
+
+const ONE_STORE: &[&str] = &["l0_places_are_apart"];
+const NO_LIMITS: &[&str] = &[
+    "g13_too_large_batches_are_refused_with_figures",
+    "g13_too_large_events_are_refused_with_figures",
+];
+
+/// The twins that are not in the table above.
+pub(crate) const OTHERS: &[(&str, &[&str])] = &[
+    ("one_store_for_all_places", ONE_STORE),
+    ("no_limits", NO_LIMITS),
+];
+
+thread_local! {
+    static LAST: RefCell<Weak<Memory>> = const { RefCell::new(Weak::new()) };
+}
+
+/// One store for all places that are there at the same time.
+#[test]
+fn one_store_for_all_places() {
+    struct Twin;
+    impl sessionlog_conformance::Subject for Twin {
+        type Backend = Memory;
+        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
+        async fn open(place: &Place) -> Result<Memory> {
+            let kept = place.keep(|| {
+                let last = LAST.with_borrow(Weak::upgrade);
+                last.unwrap_or_else(|| Arc::new(Memory::with_limits(LIMITS)))
+            });
+            LAST.set(Arc::downgrade(&kept));
+            Ok(Memory::clone(&kept))
+        }
+        fn limits() -> Limits {
+            LIMITS
+        }
+    }
+    super::must_fail::<Twin>("", ONE_STORE);
+}
+
+/// A store that has no limits, or others than it says.
+#[test]
+fn no_limits() {
+    struct Twin;
+    impl sessionlog_conformance::Subject for Twin {
+        type Backend = Memory;
+        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
+        async fn open(place: &Place) -> Result<Memory> {
+            Ok(place.keep(Memory::new))
+        }
+        fn limits() -> Limits {
+            LIMITS
+        }
+    }
+    super::must_fail::<Twin>("", NO_LIMITS);
+}

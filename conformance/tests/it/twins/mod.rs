@@ -1,0 +1,196 @@
+//! Broken twins: each has one fault, and must fail exactly the laws that it names.
+
+mod blob;
+mod fault;
+mod files;
+mod lease;
+mod log;
+mod memory;
+mod retry;
+mod snapshot;
+mod upkeep;
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use sessionlog_conformance::{ChildCommand, Medium, Options, Subject, Verdict};
+use sessionlog_core::{
+    Backend, BlobId, EventId, FencingToken, Head, Lease, LeaseRequest, Owner, Result, SessionId,
+    SessionRef,
+};
+
+pub(crate) use fault::Fault;
+
+/// A backend with one fault, over one that has none.
+#[derive(Clone)]
+pub(crate) struct Faulty {
+    pub(crate) inner: Arc<dyn Backend>,
+    pub(crate) fault: Fault,
+    /// What all handles on a place share.
+    pub(crate) shared: Arc<Shared>,
+    /// What one handle has for itself.
+    pub(crate) own: Arc<Own>,
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) opened: AtomicUsize,
+    pub(crate) busy: AtomicBool,
+    pub(crate) flying: AtomicUsize,
+    pub(crate) writer: AtomicUsize,
+    pub(crate) known: Mutex<Known>,
+}
+
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) deleted: Vec<SessionId>,
+    pub(crate) held: HashMap<SessionId, Vec<Lease>>,
+    pub(crate) released: Vec<FencingToken>,
+    pub(crate) blobs: HashMap<(SessionId, BlobId), Vec<u8>>,
+    pub(crate) puts: HashMap<BlobId, usize>,
+    pub(crate) ids: HashMap<EventId, SessionId>,
+    /// Tokens are told less these.
+    pub(crate) base: HashMap<SessionRef, u64>,
+    pub(crate) newest: HashMap<SessionRef, u64>,
+    /// The newest token and the tail of each session when the store was opened.
+    pub(crate) at_open: HashMap<SessionRef, (u64, u64)>,
+    pub(crate) state: bytes::Bytes,
+    pub(crate) late: Vec<(SessionRef, Vec<sessionlog_core::NewEvent>)>,
+}
+
+#[derive(Default)]
+pub(crate) struct Own {
+    pub(crate) number: usize,
+    pub(crate) heads: Mutex<HashMap<SessionRef, Head>>,
+    pub(crate) list: Mutex<Option<Vec<SessionId>>>,
+    pub(crate) reading: Arc<()>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faulty {
+    pub(crate) fn new(inner: Arc<dyn Backend>, fault: Fault) -> Self {
+        Self {
+            inner,
+            fault,
+            shared: Arc::default(),
+            own: Arc::default(),
+            dir: None,
+        }
+    }
+
+    pub(crate) fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.shared.known)
+    }
+
+    /// Frees a lease whoever holds it.
+    pub(crate) async fn free(&self, session: &SessionRef) -> Result<()> {
+        let request = LeaseRequest::new(Owner::new("fault")?).forced();
+        drop(self.inner.acquire(session, request).await?);
+        Ok(())
+    }
+}
+
+/// Gives others a turn.
+pub(crate) async fn pause() {
+    let mut paused = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut paused, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Runs every law on a twin; what is not green must be what it names, and nothing else.
+pub(crate) fn must_fail<S: Subject>(child: &str, expected: &[&str]) {
+    if sessionlog_conformance::child::<S>() {
+        return;
+    }
+    let options = Options::smoke();
+    let options = match S::MEDIUM {
+        // What memory can do it does at once.
+        Medium::Memory => options.with_patience(60),
+        _ => options.with_child(ChildCommand::test(child)),
+    };
+    must_fail_with::<S>(&options, expected);
+}
+
+pub(crate) fn must_fail_with<S: Subject>(options: &Options, expected: &[&str]) {
+    let report = sessionlog_conformance::run::<S>(options);
+    let red: BTreeSet<_> = report
+        .outcomes
+        .iter()
+        .filter(|o| !o.verdict.is_green())
+        .map(|o| o.law)
+        .collect();
+    let expected: BTreeSet<_> = expected.iter().copied().collect();
+    for law in red.difference(&expected) {
+        let found = report.outcomes.iter().find(|o| o.law == *law);
+        eprintln!("UNEXPECTED {}\n", found.unwrap());
+    }
+    let list: Vec<_> = red.iter().map(|law| format!("        {law},\n")).collect();
+    assert_eq!(red, expected, "this twin fails\n{}", list.concat());
+    assert!(
+        report
+            .outcomes
+            .iter()
+            .all(|o| o.verdict != Verdict::Passed || o.replay.is_none()),
+        "a law that passed has no command to see it fail"
+    );
+}
+
+/// Every law has a twin that must fail it: or nobody knows whether the law can fail at all.
+#[test]
+fn every_law_has_a_twin() {
+    let caught: BTreeSet<_> = memory::ALL
+        .iter()
+        .chain(memory::OTHERS)
+        .chain(files::ALL)
+        .chain(files::OTHERS)
+        .flat_map(|(_, laws)| laws.iter().copied())
+        .collect();
+    let laws: BTreeSet<_> = sessionlog_conformance::laws().map(|law| law.id).collect();
+    let without: Vec<_> = laws.difference(&caught).collect();
+    assert!(without.is_empty(), "laws that no twin fails: {without:#?}");
+    let unknown: Vec<_> = caught.difference(&laws).collect();
+    assert!(
+        unknown.is_empty(),
+        "twins that name laws that are not there: {unknown:#?}"
+    );
+}
+
+/// Makes a subject and a test of each twin, and a table of them.
+macro_rules! twins {
+    ($module:literal, $subject:ident; $($name:ident $fault:ident [$($law:ident),* $(,)?])*) => {
+        $(
+            #[test]
+            fn $name() {
+                struct Twin;
+                $subject!(Twin, $fault);
+                let child = concat!("twins::", $module, "::", stringify!($name));
+                super::must_fail::<Twin>(child, &[$(stringify!($law)),*]);
+            }
+        )*
+
+        /// The twins and the laws that they must fail.
+        pub(crate) const ALL: &[(&str, &[&str])] = &[
+            $((stringify!($name), &[$(stringify!($law)),*])),*
+        ];
+    };
+}
+
+pub(crate) use twins;

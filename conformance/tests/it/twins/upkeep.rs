@@ -1,0 +1,68 @@
+//! Faults of verification and repair, and of what lies in the folder.
+
+use async_trait::async_trait;
+use sessionlog_core::{
+    AppendCondition, Finding, Kind, NewEvent, Place, Repair, Result, SessionId, Severity, Upkeep,
+};
+
+use super::files::private;
+use super::{Fault, Faulty};
+
+impl Faulty {
+    /// Writes a file where a fault says so.
+    pub(super) fn touch(&self, when: &str) {
+        let Some(dir) = &self.dir else {
+            return;
+        };
+        match (self.fault, when) {
+            (Fault::ReadsTouchAFile, "read") => {
+                let path = dir.join("times");
+                let before = std::fs::read(&path).unwrap_or_default();
+                private(&path, &[before, vec![b'x']].concat());
+            }
+            (Fault::ReadsRewriteAFile, "probe") => private(&dir.join("probe"), b"x"),
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Upkeep for Faulty {
+    async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
+        let mut found = self.inner.verify(&self.folded_id(id)).await?;
+        if self.is(Fault::VerifyCriesWolf) {
+            found.push(Finding {
+                severity: Severity::Damage,
+                place: Place::session(id),
+                len: None,
+                message: "a wolf".into(),
+            });
+        }
+        Ok(found)
+    }
+
+    async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
+        let id = &self.folded_id(id);
+        if self.is(Fault::RepairLosesAnEvent) && apply {
+            let (session, _) = self.inner.head(id).await?;
+            let lost = NewEvent::json(Kind::from_static("repair.lost"), "null")?;
+            self.inner
+                .append(&session, vec![lost], AppendCondition::NONE)
+                .await?;
+        }
+        self.inner.repair(id, apply).await
+    }
+
+    async fn strays(&self) -> Result<Vec<Finding>> {
+        self.inner.strays().await
+    }
+}
+
+impl Faulty {
+    fn folded_id(&self, id: &SessionId) -> SessionId {
+        match self.fault {
+            Fault::CaseFolds => id.as_str().to_lowercase().parse().unwrap(),
+            _ => id.clone(),
+        }
+    }
+}
