@@ -163,6 +163,9 @@ fn message<'a>(raw: &'a RawValue, fields: &Fields<'a>, blocks: &mut Vec<Block<'a
         blocks.push(Block { what, raw, of });
         return of;
     }
+    if fields.get("role").is_none() && fields.get("content").is_none() {
+        return bare(raw, blocks);
+    }
     let mut shape = fields
         .get("content")
         .map_or(Shape::Plain, |c| content(c, blocks));
@@ -185,6 +188,17 @@ fn message<'a>(raw: &'a RawValue, fields: &Fields<'a>, blocks: &mut Vec<Block<'a
     if !calls.is_empty() || fields.get("reasoning_content").is_some() {
         shape = Shape::Chat;
     }
+    shape
+}
+
+/// A block without a message around it, or an item of a kind that is not known.
+fn bare<'a>(raw: &'a RawValue, blocks: &mut Vec<Block<'a>>) -> Shape {
+    let (what, of) = block(raw);
+    let (of, shape) = match (&what, of) {
+        (What::Other, Some(Shape::Unknown)) => (Shape::Responses, Shape::Responses),
+        (_, of) => (of.unwrap_or(Shape::Plain), Shape::Unknown),
+    };
+    blocks.push(Block { what, raw, of });
     shape
 }
 

@@ -45,9 +45,6 @@ impl Trees {
     fn tree(&mut self, agent: Option<&str>) -> &mut Tree {
         match agent {
             None => &mut self.main,
-            Some(agent) if self.agents.contains_key(agent) => {
-                self.agents.entry(agent.to_owned()).or_default()
-            }
             Some(agent) => self.agents.entry(agent.to_owned()).or_default(),
         }
     }

@@ -28,6 +28,8 @@ pub struct Woken {
     projected: Projected<Transcript>,
     interrupted: Interrupted,
     policy: SnapshotPolicy,
+    /// Whether the last append could not be read back.
+    stale: bool,
 }
 
 /// What was going on when a session was last driven.
@@ -45,6 +47,8 @@ pub struct Interrupted {
     pub agents: Vec<Agent>,
     /// Whether the last reply broke off.
     pub cut: bool,
+    /// Whether the main conversation waits for the model: its last word is a prompt or a result.
+    pub unanswered: bool,
 }
 
 impl Interrupted {
@@ -63,6 +67,7 @@ impl Interrupted {
             turns: turns.map(|(seq, it)| (seq, it.clone())).collect(),
             agents: transcript.sub_agents().working().cloned().collect(),
             cut: conversation.is_cut(),
+            unanswered: conversation.awaits_reply(),
         })
     }
 
@@ -88,6 +93,7 @@ impl Session {
             projected,
             interrupted,
             policy: SnapshotPolicy::default(),
+            stale: false,
         })
     }
 
@@ -134,26 +140,38 @@ impl Woken {
 
     /// Appends a batch, folds it in, and takes a snapshot when one is due.
     ///
+    /// If the batch is there but can't be read back, this is `Ok` all the same (G13): the transcript
+    /// lags behind, [`is_current`](Self::is_current) says so, and the next append reads first.
+    ///
     /// # Errors
-    /// As [`Writer::append`]; what fails behind the append says so by its own error, and the batch
-    /// is there all the same.
+    /// As [`Writer::append`] and, if the transcript lags behind, as [`catch_up`](Self::catch_up).
     pub async fn append(&mut self, events: Vec<NewEvent>) -> Result<std::ops::Range<SeqNum>> {
+        if self.stale {
+            self.catch_up().await?;
+        }
         let range = self.writer.append(events).await?;
-        self.catch_up().await?;
+        self.stale = self.catch_up().await.is_err();
         Ok(range)
+    }
+
+    /// Whether the transcript has all that was appended through this handle.
+    pub fn is_current(&self) -> bool {
+        !self.stale
     }
 
     /// Folds in what was appended since, by this process or another, loads the main conversation if
     /// the head moved into a branch, and takes a snapshot when one is due.
     ///
     /// # Errors
-    /// As [`Session::read`]; `Fenced` once a newer lease was granted.
+    /// As [`Session::read`].
     pub async fn catch_up(&mut self) -> Result<()> {
         let session = self.writer.session().clone();
         session.catch_up(&mut self.projected).await?;
         session.load(&mut self.projected.state, None).await?;
+        self.stale = false;
         if self.policy.due(self.projected.state.behind()) {
-            self.save(false).await?;
+            // A snapshot is a cache: that it could not be saved changes no result.
+            drop(self.save(false).await);
         }
         Ok(())
     }

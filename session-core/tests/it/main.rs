@@ -15,6 +15,7 @@ mod ledger;
 mod projection;
 mod settle;
 mod transcript_fork;
+mod transcript_imported;
 mod transcript_logs;
 mod transcript_states;
 mod transcript_valid;

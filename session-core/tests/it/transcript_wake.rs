@@ -55,7 +55,7 @@ fn waking_tells_what_was_interrupted_and_who_drives() {
         assert_eq!(interrupted.processes.len(), 1);
         assert_eq!(interrupted.turns.len(), 1);
         assert_eq!(interrupted.agents.len(), 1);
-        assert!(!interrupted.is_empty() && !interrupted.cut);
+        assert!(!interrupted.is_empty() && !interrupted.cut && interrupted.unanswered);
         let refused = session.wake(request()).await.unwrap_err();
         assert!(matches!(refused.kind(), ErrorKind::LeaseHeld { .. }));
         assert_eq!(

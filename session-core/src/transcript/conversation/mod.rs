@@ -7,8 +7,8 @@ mod item;
 pub use aside::{Aside, Why};
 pub use item::{Item, Origin};
 
-use super::Call;
 use super::tree::Entry;
+use super::{Call, Role};
 use crate::SeqNum;
 
 /// What the model is told of a call that has no result.
@@ -99,6 +99,15 @@ impl<'a> Conversation<'a> {
             _ => None,
         });
         last.unwrap_or(false)
+    }
+
+    /// Whether the model is to speak next: the last word is a prompt, or the results of calls.
+    pub fn awaits_reply(&self) -> bool {
+        self.steps.last().is_some_and(|step| match step {
+            Step::Checkpoint { .. } => false,
+            Step::Say { entry, .. } => entry.role == Role::User,
+            Step::Reply(reply) => !reply.calls.is_empty(),
+        })
     }
 
     /// Whether there is nothing to send.
