@@ -16,13 +16,13 @@ use sessionlog_core::{
 
 use crate::dir::{BLOBS, SessionDir, TEMPORARY};
 use crate::life::Life;
-use crate::lock::try_whole;
 use crate::slots::Slots;
 use crate::store::Jsonl;
-use crate::sys::{
+use sessionlog_local::files::{
     create_new, failed, make_dir, open_read, open_write, read_range, sync_dir, unique, wide,
     write_all_at,
 };
+use sessionlog_local::lock::try_whole;
 
 /// How much is read at a time.
 const PIECE: u64 = 256 << 10;

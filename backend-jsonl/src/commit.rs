@@ -15,15 +15,15 @@ use sessionlog_core::{
 use crate::dir::APPEND_LOCK;
 use crate::format::{Part, encode};
 use crate::life::{Known, Life};
-use crate::lock::{try_whole, unlock_whole};
 use crate::options::Options;
 use crate::read::Reader;
 use crate::slots::Slots;
-use crate::sys::{
-    Identity, failed, is_dir, open_or_create, open_write, read_range, wide, write_all_at,
-};
 use crate::tail::End;
 use crate::torn::Rest;
+use sessionlog_local::files::{
+    Identity, failed, is_dir, open_or_create, open_write, read_range, wide, write_all_at,
+};
+use sessionlog_local::lock::{try_whole, unlock_whole};
 
 /// What one caller wants to append.
 pub(crate) struct Request {

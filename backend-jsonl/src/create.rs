@@ -8,10 +8,12 @@ use sessionlog_core::{Error, ErrorKind, Result, SessionRef, Timestamp};
 
 use crate::dir::{APPEND_LOCK, EVENTS, NEW, SessionDir, TRASH};
 use crate::header::Header;
-use crate::lock::try_whole;
 use crate::root::Root;
 use crate::store::Jsonl;
-use crate::sys::{create_new, failed, make_dir, open_write, sync_dir, unique, write_all_at};
+use sessionlog_local::files::{
+    create_new, failed, make_dir, open_write, sync_dir, unique, write_all_at,
+};
+use sessionlog_local::lock::try_whole;
 
 impl Jsonl {
     /// Makes an empty session in a folder of its own and gives it its name when it is whole.

@@ -55,7 +55,7 @@ impl SessionDir {
     /// A folder within the folder, if it is there and no link.
     pub(crate) fn folder(&self, name: &str) -> Option<PathBuf> {
         let path = self.path.join(name);
-        crate::sys::is_dir(&path).then_some(path)
+        sessionlog_local::files::is_dir(&path).then_some(path)
     }
 
     /// The name of something in the folder, relative to the store.

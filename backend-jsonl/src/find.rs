@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::format::Envelope;
-use crate::sys::{read_range, wide};
+use sessionlog_local::files::{read_range, wide};
 
 /// Below this, lines are looked at one after the other.
 const SMALL: u64 = 16 << 10;

@@ -8,8 +8,6 @@ use std::ops::Range;
 use bytes::Bytes;
 use sessionlog_core::{Data, Event, EventId, Kind, Kinds, SeqNum, Sum, Timestamp};
 
-use crate::hex;
-
 /// What comes behind the payload, without the newline: `,"sum":"` 16 digits `"}`.
 const SUM_LEN: usize = 8 + Sum::TEXT_LEN + 2;
 
@@ -177,7 +175,7 @@ impl<'a> Envelope<'a> {
 
     /// The largest id up to this event.
     pub(crate) fn top(&self) -> Option<EventId> {
-        hex::id(self.top.unwrap_or(self.id))
+        EventId::from_text(self.top.unwrap_or(self.id))
     }
 }
 
@@ -196,13 +194,13 @@ pub(crate) fn scan(bytes: &Bytes, at: Range<usize>, kinds: &mut Kinds) -> Option
         unescape(text)?.into()
     };
     let top = match envelope.top {
-        Some(id) => Some(hex::id(id)?),
+        Some(id) => Some(EventId::from_text(id)?),
         None => None,
     };
     Some(Line {
         event: Event {
             seq: envelope.seq,
-            id: hex::id(envelope.id)?,
+            id: EventId::from_text(envelope.id)?,
             at: Timestamp::from_text(envelope.at)?,
             kind: kinds.intern(envelope.kind)?,
             data: Data::from_stored(data),
@@ -220,7 +218,7 @@ pub(crate) fn sum_of(line: &[u8]) -> Option<Sum> {
 }
 
 fn read_sum(text: &[u8]) -> Option<Sum> {
-    hex::sum(text.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?)
+    Sum::from_text(text.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?)
 }
 
 fn number(out: &mut Vec<u8>, mut n: u64) {

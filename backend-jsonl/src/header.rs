@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sessionlog_core::{Error, Incarnation, Result, SessionId, SessionRef, Sum, Timestamp};
 
-use crate::sys::{failed, open_read, read_at};
+use sessionlog_local::files::{failed, open_read, read_at};
 
 /// The format that this version writes, and the newest that it reads.
 pub(crate) const FORMAT: u64 = 1;

@@ -9,9 +9,9 @@ use sessionlog_core::{Head, Incarnation, Result, SessionId, SessionRef};
 use crate::dir::{EVENTS, SessionDir};
 use crate::header::{self, Header};
 use crate::salvage::{self, Met};
-use crate::sys::{failed, open_read, read_range, wide};
 use crate::tail::{self, End};
 use crate::torn::{Rest, classify};
+use sessionlog_local::files::{failed, open_read, read_range, wide};
 
 /// A log that may be damaged.
 pub(crate) struct Inspected {

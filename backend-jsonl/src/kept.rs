@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use sessionlog_core::Result;
 
 use crate::dir::{KEPT, SessionDir};
-use crate::sys::{failed, make_dir, replace, sync_dir, unique};
 use crate::tail::End;
+use sessionlog_local::files::{failed, make_dir, replace, sync_dir, unique};
 
 /// The folder of kept bytes, made if need be and durable in the session's folder.
 pub(crate) fn folder(dir: &SessionDir) -> Result<PathBuf> {

@@ -1,8 +1,6 @@
 //! Leases: a number in a file for safety, a lock of the operating system for liveness.
 
-use std::fs::File;
 use std::io::ErrorKind as Io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,19 +10,10 @@ use sessionlog_core::{
 };
 
 use crate::dir::{LEASE_LOCK, SessionDir};
-use crate::lock::{Probe, probe_token, try_token};
 use crate::slots::Slots;
 use crate::store::Jsonl;
-use crate::sys::{failed, open_or_create, open_read};
-
-/// The open file whose lock is the lease; closed when it is given back or dropped.
-struct Guard(Mutex<Option<File>>);
-
-impl Guard {
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<File>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use sessionlog_local::files::{failed, open_or_create, open_read};
+use sessionlog_local::lock::{Held, Probe, probe_token};
 
 /// Whether a lease is held, as far as that can be seen without taking it.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,8 +50,8 @@ pub(crate) fn held(dir: &SessionDir, slots: &Slots) -> Result<Option<Holder>> {
         Seen::Held => true,
         Seen::Unknown => {
             let path = dir.join(LEASE_LOCK);
-            let free = open_or_create(&path).and_then(|f| try_token(&f, slots.newest().get()));
-            !free.map_err(failed("lock", &path))?
+            let lock = open_or_create(&path).and_then(|f| Held::token(f, slots.newest().get()));
+            lock.map_err(failed("lock", &path))?.is_none()
         }
     };
     held.then(|| holder(slots)).transpose()
@@ -93,35 +82,28 @@ impl LeaseStore for Jsonl {
             return Err(refuse());
         }
         // The lock file comes after the token: a token file that is missing beside it is damage.
-        let lock = match open_read(&path) {
-            Err(e) if e.kind() == Io::NotFound => None,
-            _ => Some(open_or_create(&path).map_err(failed("open", &path))?),
-        };
         let next = slots.newest().next();
-        let locked = |lock: &File| try_token(lock, next.get()).map_err(failed("lock", &path));
-        if let Some(lock) = &lock
-            && !locked(lock)?
-        {
-            return Err(if request.force {
-                Error::unsupported(
-                    "this system can't take a lease from a live holder: stop its process",
-                )
-            } else {
-                refuse()
-            });
+        let take = || {
+            let file = open_or_create(&path).map_err(failed("open", &path))?;
+            Held::token(file, next.get()).map_err(failed("lock", &path))
+        };
+        let mut guard = None;
+        if std::fs::symlink_metadata(&path).is_ok() {
+            guard = take()?;
+            if guard.is_none() {
+                return Err(if request.force {
+                    Error::unsupported(
+                        "this system can't take a lease from a live holder: stop its process",
+                    )
+                } else {
+                    refuse()
+                });
+            }
         }
         let token = slots.grant(&life.dir, &request.owner)?;
-        let lock = match lock {
-            Some(lock) => lock,
-            None => {
-                let lock = open_or_create(&path).map_err(failed("open", &path))?;
-                if !locked(&lock)? {
-                    return Err(refuse());
-                }
-                lock
-            }
+        let Some(guard) = guard.map_or_else(take, |guard| Ok(Some(guard)))? else {
+            return Err(refuse());
         };
-        let guard = Guard(Mutex::new(Some(lock)));
         Ok(Lease::new(
             session.clone(),
             token,
@@ -134,8 +116,8 @@ impl LeaseStore for Jsonl {
     async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
         let life = self.life(&lease.session)?;
         fence(Some(lease.token), Slots::read(&life.dir)?.newest())?;
-        match lease.guard::<Guard>() {
-            Some(guard) if guard.slot().is_some() => Ok(()),
+        match lease.guard::<Held>() {
+            Some(guard) if guard.is_held() => Ok(()),
             _ => Err(Error::invalid(
                 "the lease was given back, acquire a new one",
             )),
@@ -143,8 +125,8 @@ impl LeaseStore for Jsonl {
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
-        if let Some(guard) = lease.guard::<Guard>() {
-            guard.slot().take();
+        if let Some(guard) = lease.guard::<Held>() {
+            guard.let_go();
         }
         Ok(())
     }

@@ -18,11 +18,11 @@ use crate::dir::{APPEND_LOCK, EVENTS, SessionDir};
 use crate::find::{self, Lost};
 use crate::format::{Envelope, scan};
 use crate::header::{self, Header};
-use crate::lock::{Probe, probe_whole};
 use crate::root::Root;
-use crate::sys::{Identity, failed, is_dir, open_read, read_at, read_range};
 use crate::tail::{self, End};
 use crate::torn::{Rest, classify};
+use sessionlog_local::files::{Identity, failed, is_dir, open_read, read_at, read_range};
+use sessionlog_local::lock::{Probe, probe_whole};
 
 /// A log that is open, and what is known of its end.
 pub(crate) struct Life {
@@ -108,7 +108,7 @@ impl Life {
             return Err(damaged(id, what));
         }
         let head = Head::genesis(&session.id, session.incarnation);
-        let offset = crate::sys::wide(len);
+        let offset = sessionlog_local::files::wide(len);
         Ok(Some(Self {
             session,
             dir,
@@ -266,7 +266,7 @@ impl Life {
         if near.is_some() {
             let len = tail::walk(&bytes, &mut end.head, id, each);
             bytes = bytes.slice(len..);
-            end.offset += crate::sys::wide(len);
+            end.offset += sessionlog_local::files::wide(len);
         }
         let rest = classify(&bytes, end.offset, end.head, id);
         let clean = rest == Rest::Empty;
@@ -287,7 +287,7 @@ impl Life {
 
     /// The error for damage behind an end.
     pub(crate) fn damage(&self, end: End, at: usize, what: &str) -> Error {
-        let offset = end.offset + crate::sys::wide(at);
+        let offset = end.offset + sessionlog_local::files::wide(at);
         Error::corrupt(self.place(end.head.tail).with_offset(offset), what)
     }
 

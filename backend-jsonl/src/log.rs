@@ -19,7 +19,7 @@ use crate::read::Slice;
 use crate::root::is_session;
 use crate::slots::Slots;
 use crate::store::Jsonl;
-use crate::sys::failed;
+use sessionlog_local::files::failed;
 
 #[async_trait]
 impl EventLog for Jsonl {

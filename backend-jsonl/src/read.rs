@@ -7,7 +7,7 @@ use sessionlog_core::{Error, Event, Kinds, Result, SeqNum};
 
 use crate::format::{Due, scan};
 use crate::life::Life;
-use crate::sys::{failed, narrow, read_at, wide};
+use sessionlog_local::files::{failed, narrow, read_at, wide};
 
 /// How much is read first, so that a short slice costs little.
 const FIRST: u64 = 32 << 10;

@@ -14,13 +14,15 @@ use crate::dir::{APPEND_LOCK, EVENTS, KEPT, LEASE, LEASE_LOCK, SNAPSHOTS, Sessio
 use crate::format::{Part, encode};
 use crate::header::Header;
 use crate::inspect::Inspected;
-use crate::lock::{Probe, probe_whole, try_whole};
 use crate::salvage::{Lost, Met};
 use crate::slots::Slots;
 use crate::snapshot::{self, Name};
-use crate::sys::{create_new, failed, open_or_create, open_read, open_write, sync_dir, unique};
 use crate::tail::End;
 use crate::verify::describe;
+use sessionlog_local::files::{
+    create_new, failed, open_or_create, open_read, open_write, sync_dir, unique,
+};
+use sessionlog_local::lock::{Probe, probe_whole, try_whole};
 
 /// The kind of the events that stand for lost ones.
 const LOST: Kind = Kind::from_static("repair.lost");

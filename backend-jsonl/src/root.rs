@@ -9,7 +9,7 @@ use sessionlog_core::{Error, Place, Result};
 
 use crate::dir::{self, APPEND_LOCK, EVENTS, MARKER, NEW, TRASH};
 use crate::header::{self, FORMAT, unsupported};
-use crate::sys::{failed, is_dir, make_dir, open_read, read_at, replace, sync_dir};
+use sessionlog_local::files::{failed, is_dir, make_dir, open_read, read_at, replace, sync_dir};
 
 /// The name of this backend in the marker.
 const BACKEND: &str = "jsonl";

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sessionlog_core::{Event, EventId, Head, Kinds, SeqNum, SessionId, Sum};
 
 use crate::format::{Due, Envelope, Part, scan, sum_of};
-use crate::sys::{read_range, wide};
+use sessionlog_local::files::{read_range, wide};
 
 /// What is met along a log, in order.
 #[derive(Debug)]

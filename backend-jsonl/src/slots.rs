@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use sessionlog_core::{Error, FencingToken, Holder, Owner, Place, Result, Sum, Timestamp};
 
 use crate::dir::{LEASE, LEASE_LOCK, SessionDir};
-use crate::sys::{failed, open_read, open_write, read_at, replace, wide, write_all_at};
+use sessionlog_local::files::{
+    failed, open_read, open_write, read_at, replace, wide, write_all_at,
+};
 
 /// The length of a slot, in bytes: two sectors, so that no slot shares one with the other.
 const SLOT: usize = 1024;

@@ -15,7 +15,7 @@ use sessionlog_core::{
 use crate::dir::{SNAPSHOTS, SessionDir, TEMPORARY};
 use crate::slots::Slots;
 use crate::store::Jsonl;
-use crate::sys::{failed, make_dir, open_read, read_range, replace};
+use sessionlog_local::files::{failed, make_dir, open_read, read_range, replace};
 
 /// How many of a projection and version are kept.
 const KEPT: usize = 2;

@@ -11,7 +11,7 @@ use crate::dir::{EVENTS, SessionDir};
 use crate::life::{Life, damaged};
 use crate::options::Options;
 use crate::root::Root;
-use crate::sys::Identity;
+use sessionlog_local::files::Identity;
 
 /// Session logs in the files of one folder.
 ///

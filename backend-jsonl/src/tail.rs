@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sessionlog_core::{Event, Head, Kinds, SeqNum, SessionId};
 
 use crate::format::{Line, Part, scan};
-use crate::sys::{narrow, read_range, wide};
+use sessionlog_local::files::{narrow, read_range, wide};
 
 /// Where the log ends, as far as it is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

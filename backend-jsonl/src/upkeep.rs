@@ -16,7 +16,7 @@ impl Jsonl {
         match std::fs::symlink_metadata(dir.path()) {
             Ok(meta) => Ok(meta.is_dir()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(verify::nothing(id)),
-            Err(e) => Err(crate::sys::failed("look at", dir.path())(e)),
+            Err(e) => Err(sessionlog_local::files::failed("look at", dir.path())(e)),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::salvage::{Lost, Met};
 use crate::slots::Slots;
 use crate::snapshot::{self, Name};
 use crate::store::Jsonl;
-use crate::sys::{failed, wide};
+use sessionlog_local::files::{failed, wide};
 
 /// Everything that is wrong with a session's folder.
 pub(crate) fn session(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
@@ -103,7 +103,7 @@ fn entries(dir: &SessionDir) -> Result<Vec<(String, String)>> {
     };
     let mut all = Vec::new();
     for name in list("")? {
-        let is_dir = crate::sys::is_dir(&dir.join(&name));
+        let is_dir = sessionlog_local::files::is_dir(&dir.join(&name));
         match name.as_str() {
             EVENTS | APPEND_LOCK | LEASE | LEASE_LOCK if !is_dir => {}
             SNAPSHOTS | BLOBS | KEPT if is_dir => {
@@ -203,7 +203,7 @@ pub(crate) fn strays(store: &Jsonl) -> Result<Vec<Finding>> {
     for entry in fs::read_dir(path).map_err(failed("list", path))? {
         let name = entry.map_err(failed("list", path))?.file_name();
         let name = name.to_string_lossy().into_owned();
-        let is_dir = crate::sys::is_dir(&path.join(&name));
+        let is_dir = sessionlog_local::files::is_dir(&path.join(&name));
         let note = |name: String, message: &str| Finding {
             severity: Severity::Note,
             place: Place::file(name),

@@ -13,10 +13,11 @@ use sessionlog_local::lock::Probe;
 use crate::Redb;
 use crate::failure::failed;
 use crate::format::{LEASES, Raw, Row, decode_holder, encode_holder};
-use crate::locks::{Held, of_lease};
+use crate::locks::of_lease;
 use crate::log::life_in;
 use crate::store::Done;
 use crate::write::Write;
+use sessionlog_local::lock::Held;
 
 #[async_trait]
 impl LeaseStore for Redb {

@@ -1,29 +1,17 @@
 //! Lock files beside the database: who is alive.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use sessionlog_core::{FencingToken, Result};
 use sessionlog_local::files::{failed, make_dir, open_or_create, open_read};
-use sessionlog_local::lock::{Probe, probe_whole, try_whole};
+use sessionlog_local::lock::{Held, Probe, probe_whole};
 
 /// The folder of lock files. Names are never used twice, so a file that nobody locks is rubbish.
 #[derive(Debug)]
 pub(crate) struct Locks {
     folder: PathBuf,
-}
-
-/// A lock, held until it is dropped or let go.
-#[derive(Debug)]
-pub(crate) struct Held(Mutex<Option<File>>);
-
-impl Held {
-    /// Gives the lock up.
-    pub(crate) fn let_go(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
 }
 
 /// The name of the lock of a lease.
@@ -46,8 +34,7 @@ impl Locks {
         make_dir(&self.folder).map_err(failed("make the folder", &self.folder))?;
         let path = self.folder.join(name);
         let file = open_or_create(&path).map_err(failed("open", &path))?;
-        let taken = try_whole(&file).map_err(failed("lock", &path))?;
-        Ok(taken.then(|| Held(Mutex::new(Some(file)))))
+        Held::whole(file).map_err(failed("lock", &path))
     }
 
     /// Whether somebody has a lock. Takes and makes nothing.

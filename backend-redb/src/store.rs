@@ -10,7 +10,8 @@ use crate::Options;
 use crate::engine::{Begun, Engine};
 use crate::failure::{failed, unpanicked};
 use crate::file::StoreFile;
-use crate::locks::{Held, Locks};
+use crate::locks::Locks;
+use sessionlog_local::lock::Held;
 use crate::write::{Ledgers, Write};
 
 /// A store of sessions in one redb file.

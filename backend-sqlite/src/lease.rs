@@ -1,8 +1,6 @@
 //! Leases: a number in the session's row for safety, a lock of the operating system for liveness.
 
-use std::fs::File;
 use std::io::ErrorKind as Io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,32 +9,12 @@ use sessionlog_core::{
     Timestamp, fence, held_error,
 };
 use sessionlog_local::files::{failed, open_or_create, open_read};
-use sessionlog_local::lock::{Probe, probe_token, try_token, unlock_whole};
+use sessionlog_local::lock::{Held, Probe, probe_token};
 
 use crate::desk::Work;
 use crate::session::SessionRow;
 use crate::site::Site;
 use crate::store::Sqlite;
-
-/// The open file whose lock is a lease.
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing alone is not enough: a child that was forked, and has not yet become another program,
-        // has the file open as well. What fails here is done by the last one that closes it.
-        drop(unlock_whole(&self.0));
-    }
-}
-
-/// The lock of a lease, gone once it is given back.
-struct Guard(Mutex<Option<Lock>>);
-
-impl Guard {
-    fn slot(&self) -> MutexGuard<'_, Option<Lock>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Looks at the lock of the newest grant. Takes nothing.
 fn look(site: &Site, row: &SessionRow) -> Result<Probe> {
@@ -59,8 +37,10 @@ pub(crate) fn held(site: &Site, row: &SessionRow) -> Result<Option<Holder>> {
         Probe::Held => true,
         Probe::Unknown => {
             let path = site.lease(row.number);
-            let lock = Lock(open_or_create(&path).map_err(failed("open", &path))?);
-            !try_token(&lock.0, row.token.get()).map_err(failed("lock", &path))?
+            let file = open_or_create(&path).map_err(failed("open", &path))?;
+            Held::token(file, row.token.get())
+                .map_err(failed("lock", &path))?
+                .is_none()
         }
     };
     held.then(|| row.holder()).transpose()
@@ -72,7 +52,7 @@ fn grant(
     site: &Site,
     session: SessionRef,
     request: &LeaseRequest,
-) -> Result<(FencingToken, Lock)> {
+) -> Result<(FencingToken, Held)> {
     let mut known = work.life(&session)?;
     if !request.force
         && let Some(holder) = held(site, &known.row)?
@@ -83,12 +63,12 @@ fn grant(
     let token = known.row.token.next();
     site.make_leases()?;
     let path = site.lease(known.row.number);
-    let lock = Lock(open_or_create(&path).map_err(failed("open", &path))?);
-    if !try_token(&lock.0, token.get()).map_err(failed("lock", &path))? {
+    let file = open_or_create(&path).map_err(failed("open", &path))?;
+    let Some(lock) = Held::token(file, token.get()).map_err(failed("lock", &path))? else {
         return Err(Error::unsupported(
             "this system can't take a lease from a live holder: stop its process",
         ));
-    }
+    };
     known.row.token = token;
     known.row.owner = request.owner.as_str().to_owned();
     known.row.since = Timestamp::now().as_micros();
@@ -106,15 +86,14 @@ impl LeaseStore for Sqlite {
             grant(work, &store.inner.site, life, &request)
         });
         let (token, lock) = granted.await?;
-        let guard = Guard(Mutex::new(Some(lock)));
-        Ok(Lease::new(session.clone(), token, owner, None, guard))
+        Ok(Lease::new(session.clone(), token, owner, None, lock))
     }
 
     async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
         let (row, _) = self.life(&lease.session).await?;
         fence(Some(lease.token), row.token)?;
-        match lease.guard::<Guard>() {
-            Some(guard) if guard.slot().is_some() => Ok(()),
+        match lease.guard::<Held>() {
+            Some(lock) if lock.is_held() => Ok(()),
             _ => Err(Error::invalid(
                 "the lease was given back, acquire a new one",
             )),
@@ -122,8 +101,8 @@ impl LeaseStore for Sqlite {
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
-        if let Some(guard) = lease.guard::<Guard>() {
-            guard.slot().take();
+        if let Some(lock) = lease.guard::<Held>() {
+            lock.let_go();
         }
         Ok(())
     }

@@ -81,15 +81,27 @@ pub fn open_or_create(path: &Path) -> io::Result<File> {
 
 /// Makes a folder, private to its owner. One that is there already is left as it is.
 pub fn make_dir(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
-        // The mask of the process can only have taken permissions away from the owner.
-        Ok(()) => make_private(&File::open(path)?, 0o700),
+    match create_dir(path) {
+        Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_dir(path) => Ok(()),
         Err(e) => Err(e),
     }
+}
+
+#[cfg(unix)]
+fn create_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    // The mask of the process can only have taken permissions away from the owner.
+    match fs::symlink_metadata(path)?.permissions().mode() & 0o777 {
+        0o700 => Ok(()),
+        _ => fs::set_permissions(path, fs::Permissions::from_mode(0o700)),
+    }
+}
+
+#[cfg(not(unix))]
+fn create_dir(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a look at a lock shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,54 @@ mod imp {
     }
 }
 
+/// A lock that is held until it is let go or dropped.
+///
+/// It is given back by name, not only by closing its file: a child process that was forked, and has
+/// not yet become another program, has the file open as well.
+#[derive(Debug)]
+pub struct Held(Mutex<Option<File>>);
+
+impl Held {
+    /// Takes the lock on a whole file; `None` if somebody has any part of it.
+    ///
+    /// # Errors
+    /// What the operating system gives.
+    pub fn whole(file: File) -> io::Result<Option<Self>> {
+        Ok(try_whole(&file)?.then(|| Self(Mutex::new(Some(file)))))
+    }
+
+    /// Takes the lock on byte `token` of a file, as [`try_token`] does; `None` if somebody has it.
+    ///
+    /// # Errors
+    /// What the operating system gives.
+    pub fn token(file: File, token: u64) -> io::Result<Option<Self>> {
+        Ok(try_token(&file, token)?.then(|| Self(Mutex::new(Some(file)))))
+    }
+
+    fn file(&self) -> MutexGuard<'_, Option<File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was not let go.
+    pub fn is_held(&self) -> bool {
+        self.file().is_some()
+    }
+
+    /// Gives the lock back. Doing so twice changes nothing.
+    pub fn let_go(&self) {
+        if let Some(file) = self.file().take() {
+            // What fails here is done by the last one that closes the file.
+            drop(unlock_whole(&file));
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
 /// Locks a whole file, if nobody has any part of it locked. The lock is the open file's: it ends when
 /// the last handle on it is closed.
 ///
@@ -145,4 +194,39 @@ pub fn probe_whole(file: &File) -> io::Result<Probe> {
 /// What the operating system gives.
 pub fn probe_token(file: &File, token: u64) -> io::Result<Probe> {
     imp::probe_token(file, token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(dir: &tempfile::TempDir) -> File {
+        crate::files::open_or_create(&dir.path().join("lock")).unwrap()
+    }
+
+    #[test]
+    fn a_lock_ends_with_its_holder_though_a_forked_child_has_the_file_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = open(&dir);
+        let childs = file.try_clone().unwrap();
+        let held = Held::whole(file).unwrap().unwrap();
+        assert!(Held::whole(open(&dir)).unwrap().is_none());
+        drop(held);
+        assert!(Held::whole(open(&dir)).unwrap().is_some());
+        drop(childs);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn each_token_has_a_lock_of_its_own_that_can_be_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Held::token(open(&dir), 1).unwrap().unwrap();
+        let second = Held::token(open(&dir), 2).unwrap().unwrap();
+        assert_eq!(probe_token(&open(&dir), 1).unwrap(), Probe::Held);
+        first.let_go();
+        first.let_go();
+        assert!(!first.is_held() && second.is_held());
+        assert_eq!(probe_token(&open(&dir), 1).unwrap(), Probe::Free);
+        assert_eq!(probe_whole(&open(&dir)).unwrap(), Probe::Held);
+    }
 }

@@ -68,13 +68,7 @@ impl Sum {
     /// Reads the text form and nothing else. `None` for any other text.
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let text: &[u8; Self::TEXT_LEN] = text.try_into().ok()?;
-        text.iter()
-            .try_fold(0_u64, |n, b| match b {
-                b'0'..=b'9' => Some(n << 4 | u64::from(b - b'0')),
-                b'a'..=b'f' => Some(n << 4 | u64::from(b - b'a' + 10)),
-                _ => None,
-            })
-            .map(Self)
+        crate::hex::number(text).map(Self)
     }
 
     fn of(self, event: &Event) -> Self {

@@ -151,6 +151,9 @@ impl<Req, Out> Ticket<'_, Req, Out> {
 
 impl<Req, Out> Drop for Ticket<'_, Req, Out> {
     fn drop(&mut self) {
+        if matches!(*lock(&self.seat.0), State::Done(_) | State::Left) {
+            return;
+        }
         let mut queue = lock(&self.combiner.queue);
         let before = queue.waiting.len();
         queue

@@ -45,10 +45,7 @@ impl EventId {
 
     /// Reads the text form and nothing else: each id has exactly one. `None` for any other text.
     pub fn from_text(text: &[u8]) -> Option<Self> {
-        if text.len() != Self::TEXT_LEN || text.iter().any(u8::is_ascii_uppercase) {
-            return None;
-        }
-        Uuid::try_parse_ascii(text).ok().map(Self)
+        crate::hex::uuid(text.try_into().ok()?).map(Self::from_bytes)
     }
 }
 

@@ -25,6 +25,7 @@ mod error;
 mod event;
 mod events;
 mod follow;
+mod hex;
 mod kind;
 mod lease;
 mod ledger;

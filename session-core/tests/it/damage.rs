@@ -52,7 +52,7 @@ fn every_changed_field_is_found_at_its_place() {
                 events
                     .iter_mut()
                     .filter(|e| e.seq.get() == 4)
-                    .for_each(change)
+                    .for_each(change);
             },
             0,
         );

@@ -1,7 +1,5 @@
 //! Hexadecimal digits, read without a branch: checksums and ids are noise to a branch predictor.
 
-use sessionlog_core::{EventId, Sum};
-
 /// The value of a lower-case digit; 0xff for anything else.
 const VALUES: [u8; 256] = {
     let mut table = [0xff; 256];
@@ -18,8 +16,8 @@ const VALUES: [u8; 256] = {
     table
 };
 
-/// The number that some digits are, at most 16 of them.
-fn number(digits: &[u8]) -> Option<u64> {
+/// The number that some digits are, lower case, at most 16 of them.
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     let (number, seen) = digits.iter().fold((0, 0), |(number, seen), digit| {
         let value = VALUES.get(usize::from(*digit)).copied().unwrap_or(0xff);
         (number << 4 | u64::from(value & 0x0f), seen | value)
@@ -27,15 +25,8 @@ fn number(digits: &[u8]) -> Option<u64> {
     (seen < 0x10).then_some(number)
 }
 
-/// As [`Sum::from_text`].
-pub(crate) fn sum(text: &[u8]) -> Option<Sum> {
-    let text: &[u8; Sum::TEXT_LEN] = text.try_into().ok()?;
-    number(text).map(Sum::from_u64)
-}
-
-/// As [`EventId::from_text`].
-pub(crate) fn id(text: &[u8]) -> Option<EventId> {
-    let text: &[u8; EventId::TEXT_LEN] = text.try_into().ok()?;
+/// The 16 bytes of a UUID in its lower-case form with dashes.
+pub(crate) fn uuid(text: &[u8; 36]) -> Option<[u8; 16]> {
     let (a, rest) = text.split_at_checked(8)?;
     let (b, rest) = rest.strip_prefix(b"-")?.split_at_checked(4)?;
     let (c, rest) = rest.strip_prefix(b"-")?.split_at_checked(4)?;
@@ -43,8 +34,7 @@ pub(crate) fn id(text: &[u8]) -> Option<EventId> {
     let e = rest.strip_prefix(b"-")?;
     let high = number(a)? << 32 | number(b)? << 16 | number(c)?;
     let low = number(d)? << 48 | number(e)?;
-    let id = u128::from(high) << 64 | u128::from(low);
-    Some(EventId::from_bytes(id.to_be_bytes()))
+    Some((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
 }
 
 #[cfg(test)]
@@ -54,15 +44,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_core(bytes: [u8; 16], n: u64, at in 0_usize..36, byte: u8) {
-            let mut text = EventId::from_bytes(bytes).to_text();
-            prop_assert_eq!(id(&text), Some(EventId::from_bytes(bytes)));
+        fn agrees_with_the_libraries(bytes: [u8; 16], n: u64, at in 0_usize..36, byte: u8) {
+            let mut text: [u8; 36] =
+                uuid::Uuid::from_bytes(bytes).to_string().into_bytes().try_into().unwrap();
+            prop_assert_eq!(super::uuid(&text), Some(bytes));
             text[at] = byte;
-            prop_assert_eq!(id(&text), EventId::from_text(&text));
-            let mut text = Sum::from_u64(n).to_text();
-            prop_assert_eq!(sum(&text), Some(Sum::from_u64(n)));
+            let theirs = std::str::from_utf8(&text).ok()
+                .filter(|t| !t.bytes().any(|b| b.is_ascii_uppercase()))
+                .and_then(|t| t.parse::<uuid::Uuid>().ok());
+            prop_assert_eq!(super::uuid(&text), theirs.map(uuid::Uuid::into_bytes));
+            let mut text = format!("{n:016x}").into_bytes();
+            prop_assert_eq!(number(&text), Some(n));
             text[at % 16] = byte;
-            prop_assert_eq!(sum(&text), Sum::from_text(&text));
+            let theirs = std::str::from_utf8(&text).ok()
+                .filter(|t| t.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+                .and_then(|t| u64::from_str_radix(t, 16).ok());
+            prop_assert_eq!(number(&text), theirs);
         }
     }
 }
