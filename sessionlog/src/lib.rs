@@ -31,6 +31,8 @@
 //! | URL | feature | what it is |
 //! |---|---|---|
 //! | `jsonl:path` | `jsonl` (default) | a folder with one readable file per session |
+//! | `sqlite:path` | `sqlite` | one SQLite database for many sessions |
+//! | `redb:path` | `redb` | one redb database for many sessions, in pure Rust |
 //! | `memory:` | – | nothing survives the process; for tests |
 
 mod open;
@@ -40,3 +42,7 @@ pub use sessionlog_core::*;
 
 #[cfg(feature = "jsonl")]
 pub use sessionlog_backend_jsonl as jsonl;
+#[cfg(feature = "redb")]
+pub use sessionlog_backend_redb as redb;
+#[cfg(feature = "sqlite")]
+pub use sessionlog_backend_sqlite as sqlite;

@@ -4,20 +4,26 @@ use sessionlog_core::{Error, Memory, Result, Store};
 
 /// A scheme that this version of the library knows.
 struct Scheme {
+    /// The name, which is that of the Cargo feature too.
     name: &'static str,
-    feature: &'static str,
     compiled: bool,
 }
 
 const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "jsonl",
-        feature: "jsonl",
         compiled: cfg!(feature = "jsonl"),
     },
     Scheme {
+        name: "redb",
+        compiled: cfg!(feature = "redb"),
+    },
+    Scheme {
+        name: "sqlite",
+        compiled: cfg!(feature = "sqlite"),
+    },
+    Scheme {
         name: "memory",
-        feature: "",
         compiled: true,
     },
 ];
@@ -27,10 +33,10 @@ pub fn schemes() -> impl Iterator<Item = &'static str> {
     SCHEMES.iter().filter(|s| s.compiled).map(|s| s.name)
 }
 
-/// Opens a store by its URL: `jsonl:path` or `memory:`.
+/// Opens a store by its URL: `jsonl:path`, `sqlite:path`, `redb:path` or `memory:`.
 ///
-/// The path is taken as it is, relative to the working directory, without escapes. A JSONL store
-/// that is not there yet is empty, and is made by its first write. Each `memory:` is a new store.
+/// The path is taken as it is, relative to the working directory, without escapes. A store that is
+/// not there yet is empty, and is made by its first write. Each `memory:` is a new store.
 ///
 /// # Errors
 /// `InvalidInput` for a URL without a scheme, or with one that is not known: the message lists
@@ -53,7 +59,7 @@ pub async fn open(url: &str) -> Result<Store> {
     if !scheme.compiled {
         return Err(Error::unsupported(format!(
             "{name}: is not compiled in, enable the feature {:?} of the crate sessionlog",
-            scheme.feature
+            scheme.name
         )));
     }
     match name {
@@ -64,10 +70,18 @@ pub async fn open(url: &str) -> Result<Store> {
         ))),
         #[cfg(feature = "jsonl")]
         "jsonl" => {
-            let options = sessionlog_backend_jsonl::Options::default();
-            Ok(Store::new(sessionlog_backend_jsonl::Jsonl::open(
-                rest, options,
-            )?))
+            use sessionlog_backend_jsonl::{Jsonl, Options};
+            Ok(Store::new(Jsonl::open(rest, Options::default())?))
+        }
+        #[cfg(feature = "redb")]
+        "redb" => {
+            use sessionlog_backend_redb::{Options, Redb};
+            Ok(Store::new(Redb::open(rest, Options::default())?))
+        }
+        #[cfg(feature = "sqlite")]
+        "sqlite" => {
+            use sessionlog_backend_sqlite::{Options, Sqlite};
+            Ok(Store::new(Sqlite::open(rest, Options::default())?))
         }
         _ => Err(Error::internal(format!(
             "the scheme {name:?} has no backend"

@@ -34,7 +34,12 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "sessionlog",
-        &["sessionlog-core", "sessionlog-backend-jsonl"],
+        &[
+            "sessionlog-core",
+            "sessionlog-backend-jsonl",
+            "sessionlog-backend-redb",
+            "sessionlog-backend-sqlite",
+        ],
         &[],
     ),
     ("sessionlog-cli", &["sessionlog"], &[]),
