@@ -165,10 +165,11 @@ async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
                 .acquire(&session, LeaseRequest::new(owner).forced())
                 .await,
         ),
-        Change::Save(bytes) => match Snapshot::from_bytes(&bytes.into()) {
-            Ok(snapshot) => drop(memory.save(&session, snapshot, token).await),
-            Err(_) => {}
-        },
+        Change::Save(bytes) => {
+            if let Ok(snapshot) = Snapshot::from_bytes(&bytes.into()) {
+                drop(memory.save(&session, snapshot, token).await);
+            }
+        }
         Change::Put(bytes) => drop(memory.put(&session, one(bytes), token).await),
         Change::Remove(id) => drop(memory.remove(&session, id, token).await),
     }
@@ -219,7 +220,7 @@ impl EventLog for Journal {
             // An empty append checks the token, and that this life is the present one.
             Some(token) => {
                 let condition = AppendCondition::with(token);
-                drop(self.memory.append(session, vec![], condition).await?);
+                self.memory.append(session, vec![], condition).await?;
             }
         }
         let anew = end
@@ -340,6 +341,7 @@ impl Subject for Mine {
 }
 
 /// Prints the matrix. In tests it is a line: `sessionlog_conformance::conformance!(Mine);`
+#[expect(clippy::print_stdout, reason = "a program may print")]
 fn main() {
     println!(
         "{}",

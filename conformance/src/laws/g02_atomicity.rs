@@ -44,12 +44,12 @@ async fn g02_a_reader_sees_whole_batches(bench: &Bench) -> Held {
         for _ in 0..BATCHES * 8 {
             let tail = reader.end(&session).await?.tail.get();
             ensure!(
-                tail % BATCH == 0,
+                tail.is_multiple_of(BATCH),
                 "a part of a batch is in the log: its tail is {tail}"
             );
             let seen = reader.log(&session).await?.len();
             ensure!(
-                seen as u64 % BATCH == 0,
+                (seen as u64).is_multiple_of(BATCH),
                 "a part of a batch was read: {seen} events of batches of {BATCH}"
             );
             if tail == BATCH * BATCHES {

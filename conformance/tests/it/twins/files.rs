@@ -61,9 +61,12 @@ macro_rules! over_files {
 
 twins! { "files", over_files;
     acknowledges_early AcknowledgesEarly [
+        g02_a_killed_group_leaves_whole_batches,
         g03_killed_appends_leave_a_prefix,
         g03_kills_at_any_time_leave_a_prefix,
-        g02_a_killed_group_leaves_whole_batches,
+        g07_a_killed_holder_leaves_its_token,
+        g11_killed_snapshots_and_blobs_are_whole_or_absent,
+        g17_a_killed_delete_leaves_whole_or_gone,
     ]
     deletes_in_steps DeletesInSteps [
         g08_a_token_that_never_was_is_refused,
@@ -72,7 +75,6 @@ twins! { "files", over_files;
         g17_a_killed_delete_leaves_whole_or_gone,
     ]
     lease_file_stays LeaseFileStays [
-        g04_any_commands_show_what_the_reference_shows,
         g07_a_killed_holder_leaves_its_token,
         g09_a_killed_holder_is_replaced_at_once,
     ]
