@@ -189,7 +189,10 @@ fn lone_append(dir: &Path) {
 
 /// P2: one session, 64 tasks; and batches of 256.
 fn group_commit(dir: &Path) {
-    for (name, store) in [("shared", shared(dir, "p2")), ("exclusive", exclusive(dir, "p2x"))] {
+    for (name, store) in [
+        ("shared", shared(dir, "p2")),
+        ("exclusive", exclusive(dir, "p2x")),
+    ] {
         let one = session(&store, "s");
         let mode = match name {
             "shared" => ConcurrencyMode::MultiWriter,
@@ -205,7 +208,9 @@ fn group_commit(dir: &Path) {
             }
             let batches: Vec<_> = (0..64).map(|n| vec![event(turn * 64 + n)]).collect();
             took[1].push(timed(|| {
-                let all = batches.into_iter().map(|batch| store.append(&one, batch, NONE));
+                let all = batches
+                    .into_iter()
+                    .map(|batch| store.append(&one, batch, NONE));
                 assert!(block_on(join_all(all)).iter().all(Result::is_ok));
             }));
             let batch: Vec<_> = (0..256).map(event).collect();
@@ -235,7 +240,9 @@ fn many_sessions(dir: &Path) {
         }
         let batches: Vec<_> = sessions.iter().map(|s| (s, vec![event(turn)])).collect();
         took[1].push(timed(|| {
-            let all = batches.into_iter().map(|(s, batch)| store.append(s, batch, NONE));
+            let all = batches
+                .into_iter()
+                .map(|(s, batch)| store.append(s, batch, NONE));
             assert!(block_on(join_all(all)).iter().all(Result::is_ok));
         }));
     }
@@ -266,7 +273,7 @@ fn replay(dir: &Path) {
     let mut builder = Builder::new();
     builder.set_concurrency_mode(ConcurrencyMode::MultiWriter);
     builder.set_cache_size(32 << 20);
-    let other = builder.open_read_only(dir.join("p4")).unwrap();
+    let other = builder.open(dir.join("p4")).unwrap();
     let through = Store::new(store.clone());
     let mut took = [const { Vec::new() }; 3];
     for _ in 0..TURNS {
@@ -297,7 +304,11 @@ fn replay(dir: &Path) {
                 let mut events = session.read(SeqNum::all());
                 let mut seen = 0;
                 while let Some(chunk) = events.next_chunk().await {
-                    seen += chunk.unwrap().iter().map(|e| e.data.len() as u64).sum::<u64>();
+                    seen += chunk
+                        .unwrap()
+                        .iter()
+                        .map(|e| e.data.len() as u64)
+                        .sum::<u64>();
                 }
                 assert_eq!(seen, payload);
             });
@@ -392,7 +403,11 @@ fn open_after_kill(dir: &Path) {
 fn write_until_killed(path: &Path) {
     let exclusive = path.to_string_lossy().ends_with("exclusive");
     let options = Options::default();
-    let options = if exclusive { options.exclusive() } else { options };
+    let options = if exclusive {
+        options.exclusive()
+    } else {
+        options
+    };
     let store = Redb::open(path, options).unwrap();
     let one = session(&store, "s");
     for from in (0..).step_by(1000) {

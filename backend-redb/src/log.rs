@@ -149,13 +149,20 @@ impl Reading {
         self.end = end;
         self.bounded = true;
         let rows = rows.ok_or_else(|| self.session.gone())?;
+        if rows.is_empty() && self.next < self.end {
+            let place = Place::file(FILE)
+                .with_session(&self.session.id)
+                .with_seq(self.next);
+            return Err(Error::corrupt(place, "the log ends before its tail"));
+        }
         if !rows.is_empty() {
             self.next = rows.end();
         }
-        let id = &self.session.id;
-        rows.decode(&mut self.kinds)
-            .map(|event| event.map_err(|seq| no_event(id, seq)))
-            .collect()
+        let mut events = Vec::with_capacity(rows.len());
+        for event in rows.decode(&mut self.kinds) {
+            events.push(event.map_err(|seq| no_event(&self.session.id, seq))?);
+        }
+        Ok(events)
     }
 }
 

@@ -11,8 +11,8 @@ use crate::engine::{Begun, Engine};
 use crate::failure::{failed, unpanicked};
 use crate::file::StoreFile;
 use crate::locks::Locks;
-use sessionlog_local::lock::Held;
 use crate::write::{Ledgers, Write};
+use sessionlog_local::lock::Held;
 
 /// A store of sessions in one redb file.
 ///

@@ -73,7 +73,9 @@ fn at_every_call(options: &Options, kind: Kinds, times: u32) {
 
         PLAN.set(Some((kind, wait, times)));
         let outcome = put(&store, &session, &second);
-        let untouched = PLAN.take().is_some_and(|(_, left, _)| left > 0 || outcome.is_ok());
+        let untouched = PLAN
+            .take()
+            .is_some_and(|(_, left, _)| left > 0 || outcome.is_ok());
         let there = all(&store, &session).contains(&second.id);
         match &outcome {
             Ok(_) => assert!(there),

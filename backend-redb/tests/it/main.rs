@@ -7,6 +7,9 @@
 )]
 
 mod conformance;
+mod damage;
+mod processes;
+mod upkeep;
 mod util;
 
 /// A file of tests that no `mod` names would never run.
