@@ -7,9 +7,12 @@ use serde_json::value::RawValue;
 /// list of such content: strings and text blocks, joined by newlines. Anything else gives nothing.
 pub fn text_of(message: &RawValue) -> String {
     let mut out = String::new();
-    gather(message, &mut out);
+    gather(message, DEPTH, &mut out);
     out
 }
+
+/// Words lie no deeper than this: a message, its blocks, their content, and what is in that.
+const DEPTH: usize = 8;
 
 #[derive(Deserialize)]
 struct Block<'a> {
@@ -21,7 +24,10 @@ struct Block<'a> {
     content: Option<&'a RawValue>,
 }
 
-fn gather(value: &RawValue, out: &mut String) {
+fn gather(value: &RawValue, depth: usize, out: &mut String) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
     let json = value.get();
     match json.as_bytes().first() {
         Some(b'"') => {
@@ -34,7 +40,7 @@ fn gather(value: &RawValue, out: &mut String) {
         }
         Some(b'[') => {
             if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) {
-                items.iter().for_each(|item| gather(item, out));
+                items.iter().for_each(|item| gather(item, depth, out));
             }
         }
         Some(b'{') => {
@@ -50,7 +56,7 @@ fn gather(value: &RawValue, out: &mut String) {
                     .text
                     .into_iter()
                     .chain(block.content)
-                    .for_each(|part| gather(part, out));
+                    .for_each(|part| gather(part, depth, out));
             }
         }
         _ => {}

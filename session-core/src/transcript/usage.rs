@@ -73,20 +73,66 @@ pub enum UsageMode {
 /// The payload of [`kinds::USAGE_REPORTED`](super::kinds::USAGE_REPORTED), and the field `usage` of
 /// a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(from = "Written", into = "Written")]
 pub struct Usage {
     /// What the count stands for.
-    #[serde(skip_serializing_if = "is_response")]
     pub mode: UsageMode,
     /// The response that is counted: of several counts with one key the last wins.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The tokens.
-    #[serde(flatten)]
     pub tokens: Tokens,
     /// The cost in US dollars, only if the provider or the harness recorded one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+/// Usage as it is written: all on one level. Written out, since a flattened field makes the reader
+/// keep a copy of all of them first.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Written {
+    #[serde(skip_serializing_if = "is_response")]
+    mode: UsageMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    input: u64,
+    cache_read: u64,
+    cache_write: u64,
+    output: u64,
+    reasoning: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+impl From<Written> for Usage {
+    fn from(it: Written) -> Self {
+        Self {
+            mode: it.mode,
+            key: it.key,
+            tokens: Tokens {
+                input: it.input,
+                cache_read: it.cache_read,
+                cache_write: it.cache_write,
+                output: it.output,
+                reasoning: it.reasoning,
+            },
+            cost: it.cost,
+        }
+    }
+}
+
+impl From<Usage> for Written {
+    fn from(it: Usage) -> Self {
+        Self {
+            mode: it.mode,
+            key: it.key,
+            input: it.tokens.input,
+            cache_read: it.tokens.cache_read,
+            cache_write: it.tokens.cache_write,
+            output: it.tokens.output,
+            reasoning: it.tokens.reasoning,
+            cost: it.cost,
+        }
+    }
 }
 
 fn is_response(mode: &UsageMode) -> bool {

@@ -383,3 +383,31 @@ fn messages_go_out_as_they_came_in() {
         every_prefix(&log(&events));
     }
 }
+
+#[test]
+fn nesting_that_would_break_a_stack_does_no_harm() {
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    let objects = format!(
+        "{}1{}",
+        r#"{"content":"#.repeat(100_000),
+        "}".repeat(100_000)
+    );
+    let events: Vec<_> = [
+        format!(r#"{{"role":"user","content":{deep}}}"#),
+        format!(r#"{{"role":"user","content":{objects}}}"#),
+        format!(r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"t","input":{objects}}}]}}"#),
+        format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":{deep}}}]}}"#),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(n, native)| {
+        let role = if n == 2 { "assistant" } else { "user" };
+        (kinds::MESSAGE, format!(r#"{{"role":"{role}","message":{native}}}"#))
+    })
+    .collect();
+    let log = log(&events);
+    every_prefix(&log);
+    let saved = serde_json::to_vec(&replay(&log)).unwrap();
+    let resumed: Transcript = serde_json::from_slice(&saved).unwrap();
+    assert_eq!(resumed.events(), 4);
+}

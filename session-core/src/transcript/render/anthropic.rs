@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::draft::{Draft, Piece, fresh, message, untouched};
 use super::ids::Ids;
 use super::part::{self, Part};
 use super::text::{array, block};
@@ -12,21 +13,6 @@ use crate::transcript::fields::quote;
 use crate::transcript::native::{Block, Native, Shape, What, says_something};
 use crate::transcript::tree::Entry;
 use crate::transcript::{Role, text_of};
-
-/// A block of content, ready to be sent.
-struct Piece<'a> {
-    json: String,
-    /// The message and the block that it is, untouched.
-    from: Option<(&'a RawValue, usize)>,
-    thought: bool,
-}
-
-/// A message while its blocks are gathered.
-struct Draft<'a> {
-    role: &'static str,
-    seq: SeqNum,
-    pieces: Vec<Piece<'a>>,
-}
 
 struct Render<'a> {
     out: Rendered,
@@ -55,14 +41,6 @@ pub(super) fn render(conversation: &Conversation<'_>) -> Rendered {
     }
     render.flush();
     render.out
-}
-
-fn fresh<'a>(json: String) -> Piece<'a> {
-    Piece {
-        json,
-        from: None,
-        thought: false,
-    }
 }
 
 impl<'a> Render<'a> {
@@ -168,7 +146,7 @@ impl<'a> Render<'a> {
                 let is_object = input.is_some_and(|input| input.get().starts_with('{'));
                 let same = *id == **new && is_object && !name.is_empty();
                 if same && native.owns(block, Shape::Anthropic) {
-                    pieces.push(untouched(raw, nth, block));
+                    pieces.push(untouched(raw, nth, native, block));
                 } else {
                     let name = part::tool_name(name, part.seq, &mut self.out);
                     let input = part::object(*input, part.seq, &mut self.out);
@@ -201,13 +179,13 @@ impl<'a> Render<'a> {
         let own = native.owns(it, Shape::Anthropic) && (string || !it.is_loose());
         let lost = match &it.what {
             What::Text(text) if !says_something(text) => Lost::Empty,
-            What::Text(_) if own => return Some(untouched(raw, nth, it)),
+            What::Text(_) if own => return Some(untouched(raw, nth, native, it)),
             What::Text(text) => return Some(fresh(block(text.get()))),
             What::Junk => Lost::Block,
             _ if own => {
                 return Some(Piece {
                     thought: matches!(it.what, What::Thought),
-                    ..untouched(raw, nth, it)
+                    ..untouched(raw, nth, native, it)
                 });
             }
             What::Image(image) => match image::anthropic(image) {
@@ -267,7 +245,7 @@ impl<'a> Render<'a> {
                 .iter()
                 .position(|b| std::ptr::eq(b.raw, it.raw));
             if let (Some(raw), Some(at)) = (raw, at) {
-                return untouched(raw, at, &it);
+                return untouched(raw, at, &native, &it);
             }
         }
         let failed = failed || *error;
@@ -328,56 +306,19 @@ impl<'a> Render<'a> {
     }
 
     fn write(&mut self, draft: &Draft<'a>) {
-        let json = match draft.untouched() {
-            Some(native) => native,
-            None => {
-                let blocks = draft.pieces.iter().map(|piece| piece.json.as_str());
-                message(draft.role, &array(blocks))
+        match draft.untouched() {
+            Some((native, true)) => self.out.push_raw(draft.seq, native),
+            Some((content, false)) => {
+                let json = message(draft.role, content.get());
+                self.out.push(draft.seq, json);
             }
-        };
-        self.out.push(draft.seq, json);
-    }
-}
-
-impl Draft<'_> {
-    /// The message as it went in, if all of it is here, in order, and nothing else: whole, or its
-    /// content where the API takes no more than that.
-    fn untouched(&self) -> Option<String> {
-        let (raw, _) = self.pieces.first()?.from?;
-        let native = Native::of(raw);
-        let in_order = self.pieces.iter().enumerate().all(|(nth, piece)| {
-            piece
-                .from
-                .is_some_and(|(of, at)| at == nth && std::ptr::eq(of, raw))
-        });
-        if !in_order || native.blocks.len() != self.pieces.len() {
-            return None;
+            None => {
+                let blocks = draft.pieces.iter().map(|piece| &*piece.json);
+                let json = message(draft.role, &array(blocks));
+                self.out.push(draft.seq, json);
+            }
         }
-        let content = native.fields.get("content")?;
-        let same = native.fields.text("role").as_deref() == Some(self.role);
-        if same && native.fields.only(&["role", "content"]) && native.fields.0.len() == 2 {
-            return Some(raw.get().to_owned());
-        }
-        Some(message(self.role, content.get()))
     }
-}
-
-fn untouched<'a>(raw: &'a RawValue, nth: usize, it: &Block<'a>) -> Piece<'a> {
-    let json = it.raw.get();
-    let json = if json.starts_with('"') {
-        block(json)
-    } else {
-        json.to_owned()
-    };
-    Piece {
-        json,
-        from: Some((raw, nth)),
-        thought: false,
-    }
-}
-
-fn message(role: &str, content: &str) -> String {
-    format!("{{\"role\":\"{role}\",\"content\":{content}}}")
 }
 
 fn call(id: &str, name: &str, input: &str) -> String {

@@ -34,7 +34,7 @@ fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
     };
     let native = Native::of(raw);
     if !rest && as_it_is(&native, entry.role.as_str()) {
-        return out.push(entry.seq, raw.get().to_owned());
+        return out.push_raw(entry.seq, raw);
     }
     if matches!(entry.role, Role::System | Role::Developer) {
         let words = text_of(raw);
@@ -112,7 +112,7 @@ fn reply(reply: &Reply<'_>, ids: &mut Ids, out: &mut Rendered) {
         && untouched(part, reply, &ids)
         && let Some(raw) = part.raw
     {
-        out.push(seq, raw.get().to_owned());
+        out.push_raw(seq, raw);
     } else if let Some(json) = anew(&parts, reply, &ids, out) {
         out.push(seq, json);
     } else {
@@ -281,7 +281,7 @@ fn result(made: &Made<'_>, id: &str, caller: SeqNum, out: &mut Rendered) {
     let listed = text && listed.iter().all(|part| part.get().starts_with('{'));
     if native.owns(&it, Shape::Chat) && *own == *id && (string || listed) {
         if native.fields.text("role").as_deref() == Some("tool") {
-            return out.push(seq, it.raw.get().to_owned());
+            return out.push_raw(seq, it.raw);
         }
         return out.push(seq, native.fields.with("role", "\"tool\""));
     }

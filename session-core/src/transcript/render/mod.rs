@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod chat;
+mod draft;
 mod ids;
 mod image;
 mod part;
@@ -127,6 +128,15 @@ impl Rendered {
 
     fn lose(&mut self, seq: SeqNum, what: Lost) {
         self.losses.push(Loss { seq, what });
+    }
+
+    /// Adds a message as it is.
+    fn push_raw(&mut self, seq: SeqNum, message: &RawValue) {
+        if text::may_be_half(message.get()) {
+            self.push(seq, message.get().to_owned());
+        } else {
+            self.messages.push(message.to_owned());
+        }
     }
 
     /// Adds a message.

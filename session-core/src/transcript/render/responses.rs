@@ -41,7 +41,7 @@ fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
     let speaks =
         native.fields.get("role").is_some() && native.is_clean() && native.blocks.iter().all(words);
     if own && !rest && speaks && !native.blocks.is_empty() {
-        return out.push(entry.seq, raw.get().to_owned());
+        return out.push_raw(entry.seq, raw);
     }
     let role = match entry.role {
         Role::System | Role::Developer => {
@@ -202,7 +202,7 @@ fn result(made: &Made<'_>, id: &str, kind: &str, caller: SeqNum, out: &mut Rende
     };
     let same = native.fields.text("type").as_deref() == Some(kind);
     if native.shape == Shape::Responses && same && *own == *id {
-        return out.push(seq, it.raw.get().to_owned());
+        return out.push_raw(seq, it.raw);
     }
     if *error || entry.results.get(nth).is_some_and(|result| result.error) {
         out.lose(seq, Lost::ErrorFlag);

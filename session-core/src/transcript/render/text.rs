@@ -2,7 +2,7 @@
 
 /// JSON without lone surrogate escapes, which no API takes, and whether there were any.
 pub(super) fn well_formed(json: String) -> (String, bool) {
-    if !json.contains("\\ud") && !json.contains("\\uD") {
+    if !may_be_half(&json) {
         return (json, false);
     }
     let mut out = String::with_capacity(json.len());
@@ -35,6 +35,11 @@ pub(super) fn well_formed(json: String) -> (String, bool) {
     }
     out.push_str(rest);
     (out, changed)
+}
+
+/// Whether there are escapes of surrogates.
+pub(super) fn may_be_half(json: &str) -> bool {
+    json.contains("\\ud") || json.contains("\\uD")
 }
 
 /// The UTF-16 unit of an escape `\uXXXX` at the beginning.
