@@ -2,7 +2,10 @@
 
 use crate::projection::name_of;
 use crate::verify::verified;
-use crate::{Error, Events, Head, Projected, Projection, Result, SeqNum, Session, Snapshot};
+use crate::{
+    Card, Error, Events, FencingToken, Head, Projected, Projection, Result, SeqNum, Session,
+    Snapshot,
+};
 
 impl Session {
     /// A projection of the whole log, from its newest snapshot where there is one.
@@ -104,5 +107,27 @@ impl Session {
             log: projected.head.sum,
             state: state.into(),
         })
+    }
+
+    /// Saves a snapshot of a projection, under the lease with this token or under none.
+    pub(crate) async fn save<P: Projection>(
+        &self,
+        projected: &Projected<P>,
+        token: Option<FencingToken>,
+    ) -> Result<()> {
+        if projected.head.tail == SeqNum::ZERO {
+            return Ok(());
+        }
+        let snapshot = Self::snapshot(projected)?;
+        self.backend.save(&self.at, snapshot, token).await
+    }
+
+    /// Brings the session's card up to date, without a lease: for programs that only append from
+    /// outside. A driver's [`Writer`](crate::Writer) does it by itself.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupt`, `Unavailable`.
+    pub async fn save_card(&self) -> Result<()> {
+        self.save(&self.project::<Card>().await?, None).await
     }
 }

@@ -121,14 +121,7 @@ impl Writer {
     /// # Errors
     /// `Fenced`, `NotFound`, `Unavailable`; `InvalidInput` if the state can't be written as JSON.
     pub async fn save<P: Projection>(&self, projected: &Projected<P>) -> Result<()> {
-        if projected.head.tail == SeqNum::ZERO {
-            return Ok(());
-        }
-        let snapshot = Session::snapshot(projected)?;
-        self.session
-            .backend()
-            .save(self.session.at(), snapshot, Some(self.token))
-            .await
+        self.session.save(projected, Some(self.token)).await
     }
 
     /// Stores bytes beside the log, under this lease.

@@ -127,7 +127,7 @@ const WANTED: &[Wanted] = &[
         first: "2025-09-03T00:47:19.293Z",
         last: "2025-09-03T00:47:52.264Z",
         models: &["claude-sonnet-4-20250514"],
-        title: "<command-message>init is analyzing your codebase",
+        title: "init is analyzing your codebase… /init",
         directory: "/path/to/Demo",
         branch: None,
     },

@@ -67,6 +67,10 @@ impl Append {
             done = lines.number();
         }
         let session = target.session().await?;
+        if events > 0 {
+            // A card is derived: what was appended is durable without it.
+            drop(session.save_card().await);
+        }
         let id = session.id().as_str();
         let start = match start {
             Some(start) => start,
