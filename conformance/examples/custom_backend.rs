@@ -32,7 +32,8 @@ struct Line(SessionId, Incarnation, Token, Change);
 enum Change {
     Create,
     Append(Vec<(EventId, Timestamp, Kind, String)>, Option<SeqNum>),
-    Grant(Owner),
+    /// A lease; taken from its holder, or not.
+    Grant(Owner, bool),
     Save(Vec<u8>),
     Put(Vec<u8>),
     Remove(BlobId),
@@ -79,8 +80,10 @@ impl Journal {
     /// memory sees the changes in the order of the lines, and readers see nothing but them.
     async fn log(&self, session: &SessionRef, token: Token, change: Change) -> Result<End<'_>> {
         let mut end = self.tail.lock().await;
-        if !matches!(change, Change::Create) {
-            self.memory.holder(session).await?;
+        match change {
+            Change::Create => {}
+            Change::Grant(_, false) => self.undriven(session).await?,
+            _ => drop(self.memory.holder(session).await?),
         }
         let (mut file, mut sum) = end.take().ok_or_else(lost)?;
         let line = Line(session.id.clone(), session.incarnation, token, change);
@@ -160,7 +163,7 @@ async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
             let condition = AppendCondition { tail, token };
             drop(memory.append(&session, events, condition).await);
         }
-        Change::Grant(owner) => drop(
+        Change::Grant(owner, _) => drop(
             memory
                 .acquire(&session, LeaseRequest::new(owner).forced())
                 .await,
@@ -235,10 +238,7 @@ impl EventLog for Journal {
 #[async_trait]
 impl LeaseStore for Journal {
     async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
-        if !request.force {
-            self.undriven(session).await?;
-        }
-        let change = Change::Grant(request.owner.clone());
+        let change = Change::Grant(request.owner.clone(), request.force);
         let _end = self.log(session, None, change).await?;
         self.memory.acquire(session, request.forced()).await
     }

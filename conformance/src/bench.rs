@@ -12,7 +12,7 @@ use sessionlog_core::{
     SessionRef,
 };
 
-use crate::breach::{End, Held};
+use crate::breach::{End, Held, breach};
 use crate::make;
 use crate::subject::Erased;
 use crate::trace::{Traced, Trail};
@@ -98,6 +98,29 @@ impl Bench {
         let session = make::fresh(name)?;
         handle.create(&session).await?;
         Ok((handle, session))
+    }
+
+    /// Runs futures at once, each on a thread of its own.
+    pub(crate) fn on_threads<F>(&self, futures: impl Iterator<Item = F>) -> Vec<Held<bool>>
+    where
+        F: Future<Output = Held<bool>> + Send,
+    {
+        let block_on = self.subject.block_on;
+        let run = |future: F| {
+            let mut outcome = None;
+            let fill = async {
+                outcome = Some(future.await);
+            };
+            block_on(Box::pin(fill));
+            outcome.unwrap_or(Ok(false))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = futures.map(|f| scope.spawn(move || run(f))).collect();
+            let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined
+                .map(|outcome| outcome.unwrap_or_else(|_| Err(breach("a thread panicked"))))
+                .collect()
+        })
     }
 
     /// Counts that something happened that must happen sometimes.

@@ -103,29 +103,6 @@ async fn g05_one_of_n_racing_appends_wins(bench: &Bench) -> Held {
     one_won(&store, &session, outcomes).await
 }
 
-/// Runs futures at once, each on a thread of its own.
-fn on_threads<F>(bench: &Bench, futures: impl Iterator<Item = F>) -> Vec<Held<bool>>
-where
-    F: Future<Output = Held<bool>> + Send,
-{
-    let block_on = bench.subject.block_on;
-    let run = |future: F| {
-        let mut outcome = None;
-        let fill = async {
-            outcome = Some(future.await);
-        };
-        block_on(Box::pin(fill));
-        outcome.unwrap_or(Ok(false))
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = futures.map(|f| scope.spawn(move || run(f))).collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined
-            .map(|outcome| outcome.unwrap_or_else(|_| Err(breach("a thread panicked"))))
-            .collect()
-    })
-}
-
 async fn g05_one_of_n_racing_threads_wins(bench: &Bench) -> Held {
     for round in 0..bench.options.budget.of(2, 8, 100) {
         let store = bench.open().await?;
@@ -133,7 +110,7 @@ async fn g05_one_of_n_racing_threads_wins(bench: &Bench) -> Held {
         store.create(&session).await?;
         store.put_events(&session, events(0..2)).await?;
         let racers = (1..=RACERS).map(|n| race(Arc::clone(&store), session.clone(), n));
-        let outcomes = on_threads(bench, racers);
+        let outcomes = bench.on_threads(racers);
         one_won(&store, &session, outcomes).await?;
     }
     Ok(())
@@ -150,7 +127,7 @@ async fn g05_one_of_n_racing_handles_wins(bench: &Bench) -> Held {
     let racers: Vec<_> = racers
         .map(|(n, handle)| race(Arc::clone(handle), session.clone(), n))
         .collect();
-    let outcomes = on_threads(bench, racers.into_iter());
+    let outcomes = bench.on_threads(racers.into_iter());
     one_won(&store, &session, outcomes).await
 }
 

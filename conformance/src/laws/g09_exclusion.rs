@@ -1,14 +1,14 @@
 //! G9: one holder at a time, and an honest answer about who it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use sessionlog_core::{ErrorKind, Lease, Liveness};
+use sessionlog_core::{ErrorKind, Lease, Liveness, SessionRef};
 
 use crate::Law;
-use crate::bench::{Ask, Bench};
+use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, breach, ensure, ensure_eq, ensure_err, shown};
 use crate::law::law;
 use crate::make::request;
@@ -25,7 +25,7 @@ pub(super) const LAWS: &[Law] = &[
     ),
     law!(
         g09_of_n_racing_requests_one_is_granted,
-        "Of many concurrent requests for one lease exactly one is granted."
+        "Of many concurrent requests for one lease, of tasks or of threads, exactly one is granted."
     ),
     law!(
         g09_leases_of_two_sessions_are_apart,
@@ -61,7 +61,7 @@ fn told(holder: &sessionlog_core::Holder, lease: &Lease) -> Held {
     Ok(())
 }
 
-async fn refused(store: &crate::bench::Handle, lease: &Lease) -> Held {
+async fn refused(store: &Handle, lease: &Lease) -> Held {
     let second = store.acquire(&lease.session, request("second")?).await;
     match second.as_ref().map_err(|e| e.kind().clone()) {
         Err(ErrorKind::LeaseHeld { holder, .. }) => told(&holder, lease),
@@ -104,24 +104,45 @@ async fn g09_the_second_handle_is_told_who_holds_the_lease(bench: &Bench) -> Hel
     refused(&a, &next).await
 }
 
-async fn g09_of_n_racing_requests_one_is_granted(bench: &Bench) -> Held {
-    let (store, session) = bench.session("s").await?;
-    let requests = (0..8).map(|n| {
-        let (store, session) = (Arc::clone(&store), session.clone());
-        async move {
-            let request = request(&format!("owner {n}"))?;
-            Held::Ok(store.acquire(&session, request).await)
+/// One of several requests; whether it was granted, and then held until all have an answer.
+async fn asks(
+    store: Handle,
+    session: SessionRef,
+    n: u64,
+    granted: &Mutex<Vec<Lease>>,
+) -> Held<bool> {
+    let wanted = request(&format!("owner {n}"))?;
+    match store.acquire(&session, wanted).await {
+        Ok(lease) => {
+            let mut granted = granted.lock().unwrap_or_else(PoisonError::into_inner);
+            granted.push(lease);
+            Ok(true)
         }
-    });
-    let mut granted = Vec::new();
-    for outcome in join_all(requests).await {
-        match outcome? {
-            Ok(lease) => granted.push(lease),
-            Err(error) if matches!(error.kind(), ErrorKind::LeaseHeld { .. }) => {}
-            Err(error) => return Err(error.into()),
+        Err(error) if matches!(error.kind(), ErrorKind::LeaseHeld { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn g09_of_n_racing_requests_one_is_granted(bench: &Bench) -> Held {
+    const ASK: u64 = 8;
+    let (store, session) = bench.session("s").await?;
+    for on_threads in [false, true] {
+        let leases = Mutex::default();
+        let requests = (0..ASK).map(|n| asks(Arc::clone(&store), session.clone(), n, &leases));
+        let outcomes = if on_threads {
+            bench.on_threads(requests)
+        } else {
+            join_all(requests).await
+        };
+        let mut granted = 0;
+        for outcome in outcomes {
+            granted += u64::from(outcome?);
+        }
+        ensure_eq!(granted, 1, "how many of {ASK} requests were granted");
+        for lease in leases.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            store.release(&lease).await?;
         }
     }
-    ensure_eq!(granted.len(), 1, "how many of eight requests were granted");
     Ok(())
 }
 

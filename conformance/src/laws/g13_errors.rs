@@ -45,6 +45,8 @@ async fn g13_a_missing_session_is_not_found(bench: &Bench) -> Held {
     ensure_err!(empty, ErrorKind::NotFound, "an empty append");
     let read = store.log(&ghost).await;
     ensure_err!(read, ErrorKind::NotFound, "a read");
+    let errors = store.read(&ghost, SeqNum::all()).take(3).count().await;
+    ensure_eq!(errors, 1, "how often a read says that it failed");
     let changed = store.changed(&ghost, SeqNum::ZERO).await;
     ensure_err!(changed, ErrorKind::NotFound, "waiting for more");
     let delete = store.delete(&ghost, None).await;
