@@ -71,7 +71,7 @@ impl EventLog for Memory {
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
         let (memory, session) = (self.clone(), session.clone());
         let mut end = range.end;
-        let mut first = true;
+        let (mut first, mut failed) = (true, false);
         stream::iter(0_u64..)
             .map(move |chunk| {
                 let start = range.start.plus(chunk.saturating_mul(CHUNK as u64));
@@ -83,8 +83,9 @@ impl EventLog for Memory {
                 let until = end.min(start.plus(CHUNK as u64));
                 Ok(slice(&life.events, &(start..until)).to_vec())
             })
-            .take_while(|chunk| {
-                let more = !matches!(chunk, Ok(events) if events.is_empty());
+            .take_while(move |chunk| {
+                let more = !failed && !matches!(chunk, Ok(events) if events.is_empty());
+                failed |= chunk.is_err();
                 async move { more }
             })
             .boxed()
