@@ -87,58 +87,63 @@ fn seqs(transcript: &Transcript) -> Vec<u64> {
 }
 
 proptest! {
-    /// The tree in positions is the tree that a naive one with all messages in memory would be.
+    /// The tree in positions is the tree that a naive one with all paths in memory would be.
     #[test]
     fn g19_the_head_moves_as_in_a_tree_that_forgets_nothing(
-        moves in prop::collection::vec((0_u8..8, 0_u64..50), 1..60)
+        moves in prop::collection::vec((0_u8..10, 0_u64..50), 1..60)
     ) {
-        let mut events = Vec::new();
-        let mut parents: Vec<Option<usize>> = Vec::new();
-        let mut nodes = Vec::new();
-        let mut head: Option<usize> = None;
+        let mut events: Vec<(Kind, String)> = Vec::new();
+        // By position: the path to a message, in the order of the log; and which are checkpoints.
+        let mut paths: std::collections::BTreeMap<u64, Vec<u64>> = Default::default();
+        let mut parents = std::collections::BTreeSet::new();
+        let mut checkpoints = std::collections::BTreeSet::new();
+        let mut path: Vec<u64> = Vec::new();
         for (what, n) in moves {
-            let seq = events.len();
-            parents.push(None);
+            let seq = events.len() as u64;
+            let mut event = (kinds::NOTICE, "{}".to_owned());
             match what {
                 0 => {
-                    events.push((kinds::ROLLBACK, format!(r#"{{"dropped":{}}}"#, n % 5)));
+                    event = (kinds::ROLLBACK, format!(r#"{{"dropped":{}}}"#, n % 5));
                     for _ in 0..n % 5 {
-                        head = head.and_then(|at| parents[at]);
+                        if path.last().is_some_and(|last| !checkpoints.contains(last)) {
+                            path.pop();
+                        }
                     }
                 }
-                1 => {
-                    events.push((kinds::HEAD, format!(r#"{{"to":{n}}}"#)));
-                    if nodes.contains(&(n as usize)) {
-                        head = Some(n as usize);
-                    } else {
-                        // Undefined by the model: not a message.
-                        events.pop();
-                        events.push((kinds::NOTICE, "{}".into()));
-                    }
+                // To what is no message the head does not move: the model leaves that out.
+                1 if paths.contains_key(&n) => {
+                    event = (kinds::HEAD, format!(r#"{{"to":{n}}}"#));
+                    path = paths[&n].clone();
                 }
-                2 => events.push((kinds::NOTICE, "{}".into())),
+                1 | 2 => {}
+                3 => {
+                    let kept = n % 2 == 0;
+                    let from = if kept { n } else { seq };
+                    event = (kinds::COMPACTION, format!(r#"{{"summary":"s","kept_from":{from}}}"#));
+                    parents.extend(path.last().copied());
+                    path.retain(|at| *at >= from && from < seq);
+                    path.push(seq);
+                    checkpoints.insert(seq);
+                    paths.insert(seq, path.clone());
+                }
                 _ => {
-                    events.push(user(&seq.to_string()));
-                    parents[seq] = head;
-                    nodes.push(seq);
-                    head = Some(seq);
+                    event = user(&seq.to_string());
+                    parents.extend(path.last().copied());
+                    path.push(seq);
+                    paths.insert(seq, path.clone());
                 }
             }
+            events.push(event);
             let log = log(&events);
-            let mut want = Vec::new();
-            let mut at = head;
-            while let Some(seq) = at {
-                want.push(seq as u64);
-                at = parents[seq];
-            }
-            want.reverse();
+            let first = path.iter().rfind(|at| checkpoints.contains(at)).copied();
+            let rest = path.iter().copied().filter(|at| Some(*at) != first);
+            let want: Vec<u64> = first.into_iter().chain(rest).collect();
             let transcript = replay(&log);
             prop_assert_eq!(seqs(&transcript), want);
             // Every message is still reachable: it lies in a branch.
             let tips = transcript.branches(None);
-            let leaf = |seq: &&usize| !parents.contains(&Some(**seq));
-            for seq in nodes.iter().filter(leaf) {
-                prop_assert!(tips.iter().any(|branch| branch.tip.get() == *seq as u64));
+            for seq in paths.keys().filter(|seq| !parents.contains(seq)) {
+                prop_assert!(tips.iter().any(|branch| branch.tip.get() == *seq));
             }
         }
     }
