@@ -4,11 +4,11 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
     reason = "a test that can't go on fails"
 )]
 
 mod cards;
+mod copy;
 mod damage;
 mod follow;
 mod ledger;
