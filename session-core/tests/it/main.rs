@@ -8,7 +8,6 @@
 )]
 
 mod cards;
-mod copy;
 mod damage;
 mod follow;
 mod ledger;
