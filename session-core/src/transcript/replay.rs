@@ -96,6 +96,22 @@ impl Transcript {
         self.loaded.insert(agent, rebuild.finish());
     }
 
+    /// The message that the next one will hang under: the end of the conversation of an agent, `None`
+    /// for the main one. None before the first message, and where only the events can tell.
+    pub fn head(&self, agent: Option<&str>) -> Option<SeqNum> {
+        let path = self.trees.of(agent)?.path();
+        if let Some(last) = path.entries().last() {
+            return Some(last.seq);
+        }
+        let base = path.base?;
+        let loaded = self.loaded.get(&agent.map(ToOwned::to_owned));
+        let loaded = loaded.filter(|(of, _)| *of == base);
+        match loaded {
+            Some((_, entries)) => entries.last().map(|entry| entry.seq),
+            None => Some(base.at.seq).filter(|_| base.at.up == 0),
+        }
+    }
+
     /// The agents besides the main one that have conversations.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.trees.agents()

@@ -28,6 +28,8 @@ pub struct Item<'a> {
     /// The event that it is from, the first if there are several; of a closing the one that made
     /// the call.
     pub seq: SeqNum,
+    /// The events that it is from, in order: one for each part of a reply, none for a closing.
+    pub parts: Vec<SeqNum>,
     /// The provider's own JSON, byte for byte: one for each part of a reply, none for what replay
     /// made and for checkpoints in words.
     pub natives: Vec<&'a RawValue>,
@@ -75,6 +77,7 @@ pub(super) fn items<'a>(steps: &[Step<'a>]) -> Vec<Item<'a>> {
                         .iter()
                         .filter_map(|part| part.native())
                         .collect(),
+                    parts: reply.parts.iter().map(|part| part.seq).collect(),
                     calls: reply.calls.iter().map(made).collect(),
                     cut: reply.is_cut(),
                     ..item(first)
@@ -99,6 +102,7 @@ fn item(entry: &Entry) -> Item<'_> {
         role: entry.role,
         origin,
         seq: entry.seq,
+        parts: vec![entry.seq],
         natives: entry.native().into_iter().collect(),
         text: None,
         calls: Vec::new(),
@@ -132,6 +136,7 @@ fn answers<'a>(reply: &Reply<'a>, out: &mut Vec<Item<'a>>) {
                     .parts
                     .get(made.part)
                     .map_or(SeqNum::ZERO, |part| part.seq),
+                parts: Vec::new(),
                 natives: Vec::new(),
                 text: Some(super::INTERRUPTED),
                 calls: Vec::new(),
