@@ -27,6 +27,9 @@ use sessionlog_core::{
 
 const NONE: AppendCondition = AppendCondition::NONE;
 
+/// A measurement in a folder of its own.
+type Measure = fn(&Path);
+
 fn main() {
     let dir = tempfile::Builder::new()
         .prefix("sessionlog-bench-")
@@ -36,7 +39,7 @@ fn main() {
     let named: Vec<String> = std::env::args()
         .filter(|arg| arg.starts_with('P'))
         .collect();
-    let all: [(&str, fn(&Path)); 5] = [
+    let all: [(&str, Measure); 5] = [
         ("P1", lone_append),
         ("P2", one_session),
         ("P3", many_sessions),
@@ -58,6 +61,12 @@ fn event(n: usize) -> NewEvent {
     let text = "The quick brown fox jumps over the lazy dog, again and again. ".repeat(17);
     let text = text.get(..1024 - 2 - data.len()).unwrap();
     NewEvent::json(Kind::from_static("message"), format!("{data}{text}\"}}")).unwrap()
+}
+
+/// Waits for all of them, none of which may fail.
+fn all<T>(appends: impl IntoIterator<Item = impl Future<Output = sessionlog_core::Result<T>>>) {
+    let outcomes = block_on(join_all(appends));
+    assert!(outcomes.iter().all(Result::is_ok));
 }
 
 fn open(dir: &Path) -> Sqlite {
@@ -133,6 +142,19 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
+/// The time that this thread was on a processor, which neighbours change less; else the time.
+fn on_cpu(work: impl FnOnce()) -> Duration {
+    let read = || -> Option<u64> {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    };
+    let before = read();
+    let time = timed(work);
+    let after = read();
+    let spent = after.zip(before).map(|(after, before)| after - before);
+    spent.map_or(time, Duration::from_nanos)
+}
+
 fn ratio(theirs: Duration, ours: Duration) -> f64 {
     theirs.as_secs_f64() / ours.as_secs_f64()
 }
@@ -150,7 +172,7 @@ fn lone_append(dir: &Path) {
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for (n, key) in (0..ALL).zip(1 << 36..) {
         let (a, b, bytes) = (event(n), event(n), event(n).data.into_bytes());
-        let ours = timed(|| drop(block_on(writer.append_one(a)).unwrap()));
+        let ours = timed(|| all([writer.append_one(a)]));
         let theirs = timed(|| alone_commit(&conn, key, std::slice::from_ref(&b)));
         let medium = timed(|| raw_append(&mut file, &bytes));
         if n >= WARM {
@@ -196,11 +218,7 @@ fn one_session(dir: &Path) {
             .map(|_| {
                 let events: Vec<_> = (0..width).map(event).collect();
                 let appends = events.into_iter().map(|e| store.append(&at, vec![e], NONE));
-                timed(|| {
-                    block_on(join_all(appends))
-                        .into_iter()
-                        .for_each(|r| drop(r.unwrap()))
-                })
+                timed(|| all(appends))
             })
             .collect();
         median(&mut times)
@@ -214,7 +232,7 @@ fn one_session(dir: &Path) {
     for (n, key) in (0..200).zip((1_i64 << 36..).step_by(256)) {
         let batch = || -> Vec<_> { (0..256).map(event).collect() };
         let (a, b) = (batch(), batch());
-        let ours = timed(|| drop(block_on(store.append(&at, a, NONE)).unwrap()));
+        let ours = timed(|| all([store.append(&at, a, NONE)]));
         let theirs = timed(|| alone_commit(&conn, key, &b));
         if n >= 40 {
             for (all, time) in times.iter_mut().zip([ours, theirs]) {
@@ -240,11 +258,7 @@ fn many_sessions(dir: &Path) {
         let appends = appends
             .into_iter()
             .map(|(at, e)| store.append(at, vec![e], NONE));
-        let time = timed(|| {
-            block_on(join_all(appends))
-                .into_iter()
-                .for_each(|r| drop(r.unwrap()))
-        });
+        let time = timed(|| all(appends));
         if n >= 40 {
             times.push(time);
         }
@@ -301,9 +315,9 @@ fn replay(dir: &Path) {
         let mut found = [0; 3];
         let [a, b, c] = &mut found;
         let round = [
-            timed(|| *a = verified()),
-            timed(|| *b = chunks()),
-            timed(|| *c = scan()),
+            on_cpu(|| *a = verified()),
+            on_cpu(|| *b = chunks()),
+            on_cpu(|| *c = scan()),
         ];
         assert!(*a == *b && *b == *c && *a == EVENTS * 1025, "{a} {b} {c}");
         for (all, time) in times.iter_mut().zip(round) {

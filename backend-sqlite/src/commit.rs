@@ -278,3 +278,6 @@ pub(crate) fn checkpoint(desk: &Desk) -> rusqlite::Result<bool> {
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,8 +17,10 @@ use crate::session::SessionRow;
 
 /// The name of the table, in messages.
 pub(crate) const TABLE: &str = "event";
-/// A chunk ends with the event that makes it this long.
-const CHUNK_BYTES: usize = 256 << 10;
+/// The first chunk of a read ends with the event that makes it this long.
+pub(crate) const FIRST_CHUNK: usize = 128 << 10;
+/// And the later ones, twice as long each, with the one that makes them this long.
+pub(crate) const LARGEST_CHUNK: usize = 1 << 20;
 /// And with this many events.
 const CHUNK_EVENTS: usize = 4096;
 
@@ -79,52 +81,54 @@ pub(crate) fn chunk(
     conn: &Connection,
     of: &SessionRow,
     range: &Range<SeqNum>,
+    most: usize,
     kinds: &mut Kinds,
 ) -> Result<Vec<Event>> {
     let (from, to) = keys(of.number, range);
-    let fault = |events: &[(Event, usize)]| {
-        let next = events.last().map_or(range.start, |(e, _)| e.seq.plus(1));
-        let session = of.session.id.clone();
-        move |error: rusqlite::Error| {
-            let error = failed("read the log", TABLE)(error);
-            if error.is_corrupt() {
-                let place = Place::file(TABLE).with_session(&session).with_seq(next);
-                return Error::corrupt(place, error.message().to_owned()).with_source(error);
+    let next = |events: &[Event]| events.last().map_or(range.start, |e| e.seq.plus(1));
+    let fault = |events: &[Event]| {
+        let place = Place::file(TABLE).with_session(&of.session.id);
+        let place = place.with_seq(next(events));
+        move |error: rusqlite::Error| match failed("read the log", TABLE)(error) {
+            error if error.is_corrupt() => {
+                Error::corrupt(place, error.message().to_owned()).with_source(error)
             }
-            error
+            error => error,
         }
     };
-    let mut events: Vec<(Event, usize)> = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
+    let mut ends: Vec<usize> = Vec::new();
     let mut bytes: Vec<u8> = Vec::new();
     let mut statement = conn.prepare_cached(SELECT).map_err(fault(&events))?;
     let mut rows = statement.query([from, to]).map_err(fault(&events))?;
-    while let Some(row) = rows.next().map_err(fault(&events))? {
-        let read = envelope(row, kinds).zip(payload(row));
-        let Some((event, data)) = read else {
-            let next = events.last().map_or(range.start, |(e, _)| e.seq.plus(1));
-            return Err(damaged(of, next, "the event's row is not what was written"));
+    while let Some(row) = rows.next().map_err(|e| fault(&events)(e))? {
+        let Some((event, data)) = envelope(row, kinds).zip(payload(row)) else {
+            let why = "the event's row is not what was written";
+            return Err(damaged(of, next(&events), why));
         };
         if events.is_empty() {
             let wanted = usize::try_from(span(range)).unwrap_or(usize::MAX);
             let each = data.len().saturating_add(64);
-            let estimate = wanted.saturating_mul(each).min(CHUNK_BYTES + each);
+            let estimate = wanted.saturating_mul(each);
+            let estimate = estimate.min(most.saturating_add(each));
             bytes.reserve(estimate);
             events.reserve(wanted.min(estimate / each + 8));
+            ends.reserve(events.capacity());
         }
         bytes.extend_from_slice(data);
-        events.push((event, bytes.len()));
-        if bytes.len() >= CHUNK_BYTES || events.len() >= CHUNK_EVENTS {
+        events.push(event);
+        ends.push(bytes.len());
+        if bytes.len() >= most || events.len() >= CHUNK_EVENTS {
             break;
         }
     }
     let bytes = Bytes::from(bytes);
     let mut start = 0;
-    let placed = events.into_iter().map(|(mut event, end)| {
+    for (event, end) in events.iter_mut().zip(ends) {
         event.data = Data::from_stored(bytes.slice(start..end));
         start = end;
-        event
-    });
-    Ok(placed.collect())
+    }
+    Ok(events)
 }
 
 /// The end of a log: its last row, which says that it is the last.

@@ -21,7 +21,7 @@
 //! the thread that polls. Waiting for another process that writes blocks no thread. Every 1,024 pages a
 //! commit also copies the write-ahead log into the database.
 //!
-//! Reads are views of at most 256 KiB of payload each (or one event, if that is larger), so that a long
+//! Reads are views of at most 1 MiB of payload each (or one event, if that is larger), so that a long
 //! read does not keep the write-ahead log from being copied.
 //!
 //! # Reading changes nothing
@@ -37,6 +37,8 @@
 //! - One process writes at a time; the others wait, at most for the busy timeout.
 //! - Deleted content is overwritten in the database, and the write-ahead log is cut. Copies that SQLite
 //!   made when it moved rows between pages may stay in unused space until [`Sqlite::compact`].
+//! - Damage is found in every event, and in the write-ahead log that a crash left, unless it is in the
+//!   last transaction or cuts the log short: that can't be told from a commit that never was.
 //! - Payloads are slices of what was read at once: who keeps a few of them for long should copy them.
 //!
 //! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-sqlite/FORMAT.md
@@ -64,6 +66,7 @@ mod spool;
 mod store;
 mod survey;
 mod upkeep;
+mod wal;
 
 pub use options::Options;
 pub use store::Sqlite;

@@ -118,6 +118,7 @@ impl EventLog for Sqlite {
             session: session.clone(),
             range,
             bounded: false,
+            most: event::FIRST_CHUNK,
             kinds: Kinds::default(),
         };
         stream::unfold(Some(slice), |slice| async move {
@@ -217,6 +218,8 @@ struct Slice {
     range: Range<SeqNum>,
     /// The range ends where the log did when the reading began.
     bounded: bool,
+    /// How long the next chunk may be.
+    most: usize,
     kinds: Kinds,
 }
 
@@ -227,6 +230,7 @@ impl Slice {
             session,
             range,
             bounded,
+            most,
             kinds,
         } = self;
         let read = |conn: &rusqlite::Connection| {
@@ -241,10 +245,11 @@ impl Slice {
             if range.start >= range.end {
                 return Ok(Vec::new());
             }
-            event::chunk(conn, &row, range, kinds)
+            event::chunk(conn, &row, range, *most, kinds)
         };
         let events = store.inner.read(read).await?;
         let events = events.ok_or_else(|| session.gone())?;
+        *most = (*most * 2).min(event::LARGEST_CHUNK);
         if let Some(last) = events.last() {
             range.start = last.seq.plus(1);
         }

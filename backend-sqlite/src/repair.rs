@@ -47,7 +47,7 @@ fn mend(work: &mut Work<'_>, mut row: SessionRow) -> Result<Repair> {
     let mut head = Head::genesis(&row.session.id, row.session.incarnation);
     if first > SeqNum::ZERO {
         let before = first.minus(1)..first;
-        let found = event::chunk(work.conn(), &row, &before, &mut Kinds::default())?;
+        let found = event::chunk(work.conn(), &row, &before, 1, &mut Kinds::default())?;
         head = found.first().map_or(head, Head::after);
     }
     for seq in (first.get()..survey.tail.get()).map(SeqNum::new) {
@@ -80,7 +80,7 @@ fn mend(work: &mut Work<'_>, mut row: SessionRow) -> Result<Repair> {
 
 fn stored(work: &Work<'_>, row: &SessionRow, seq: SeqNum) -> Result<Event> {
     let range = seq..seq.plus(1);
-    let found = event::chunk(work.conn(), row, &range, &mut Kinds::default())?.pop();
+    let found = event::chunk(work.conn(), row, &range, 1, &mut Kinds::default())?.pop();
     found.ok_or_else(|| event::damaged(row, seq, "the event is gone while it was mended"))
 }
 

@@ -9,6 +9,7 @@ use sessionlog_local::files::{failed, is_dir, make_dir, sync_dir};
 
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
+use crate::wal;
 
 /// The database in a store that was opened as a folder.
 const IN_FOLDER: &str = "sessions.db";
@@ -161,6 +162,19 @@ impl Site {
                  {newer}, this version reads up to {FORMAT}"
             ))),
             _ => corrupt("the database has no format version"),
+        }
+    }
+
+    /// Refuses a write-ahead log that was damaged after it was written.
+    pub(crate) fn check_wal(&self) -> Result<()> {
+        let path = self.wal();
+        match wal::damage(&path).map_err(failed("read", &path))? {
+            None => Ok(()),
+            Some(offset) => Err(Error::corrupt(
+                Place::file(format!("{}-wal", self.name())).with_offset(offset),
+                "the write-ahead log is damaged before its last transaction: copy the files aside, then \
+                 open the database with sqlite3 once to go on without what is behind the damage",
+            )),
         }
     }
 

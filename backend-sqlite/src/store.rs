@@ -1,6 +1,7 @@
 //! A store that is open.
 
 use std::any::Any;
+use std::fs::Metadata;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -75,6 +76,10 @@ impl Sqlite {
 impl Inner {
     /// The database, if it is there; looked at when it is first met.
     pub(crate) fn presence(&self) -> Result<Option<Arc<Presence>>> {
+        Ok(self.met()?.map(|(presence, _)| presence))
+    }
+
+    fn met(&self) -> Result<Option<(Arc<Presence>, Metadata)>> {
         let Some(meta) = self.site.look()? else {
             return match self.presence.get() {
                 Some(_) => Err(self.replaced()),
@@ -84,14 +89,18 @@ impl Inner {
         let identity = Identity::of(&meta);
         if let Some(known) = self.presence.get() {
             return if known.identity() == identity {
-                Ok(Some(Arc::clone(known)))
+                Ok(Some((Arc::clone(known), meta)))
             } else {
                 Err(self.replaced())
             };
         }
         let presence = Presence::of(identity);
         self.site.check(&presence)?;
-        Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
+        if !presence.is_locked() {
+            self.site.check_wal()?;
+        }
+        let presence = Arc::clone(self.presence.get_or_init(|| presence));
+        Ok(Some((presence, meta)))
     }
 
     fn replaced(&self) -> Error {
@@ -107,14 +116,14 @@ impl Inner {
         mut read: impl FnMut(&Connection) -> Result<T> + Send,
     ) -> Result<Option<T>> {
         for _ in 0..4 {
-            let Some(presence) = self.presence()? else {
+            let Some((presence, meta)) = self.met()? else {
                 return Ok(None);
             };
-            let Some(meta) = self.site.look()? else {
-                return Err(self.replaced());
-            };
+            if presence.is_locked() {
+                return self.read_shared(&presence, read).map(Some);
+            }
             let stamp = Stamp::of(&self.site, &meta)?;
-            if stamp.is_live() || presence.is_locked() {
+            if stamp.is_live() {
                 return self.read_shared(&presence, read).map(Some);
             }
             if stamp.is_fresh() {
@@ -152,11 +161,19 @@ impl Inner {
         if self.presence()?.is_none() {
             return Err(session.gone());
         }
-        self.write_or_make(job).await
+        self.submit(job).await
     }
 
     /// Writes, and makes the store if it isn't there.
     pub(crate) async fn write_or_make<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Work<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.presence()?;
+        self.submit(job).await
+    }
+
+    async fn submit<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Work<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -174,6 +191,11 @@ impl Inner {
 
     /// The connection that writes, opened if nobody has it.
     pub(crate) fn take_desk(&self) -> Result<Box<Desk>> {
+        // Whoever asks has looked whether the database is the one that was opened.
+        let kept = self.slot().take();
+        if let Some(desk) = kept {
+            return Ok(desk);
+        }
         let presence = match self.presence()? {
             Some(presence) => presence,
             None => {
@@ -182,10 +204,6 @@ impl Inner {
                     .ok_or_else(|| Error::unavailable("the store is gone as soon as it was made"))?
             }
         };
-        let kept = self.slot().take();
-        if let Some(desk) = kept {
-            return Ok(desk);
-        }
         self.readers.forget_quiet();
         self.site.make_leases()?;
         let timeout = self.options.busy_timeout;

@@ -23,7 +23,7 @@ fn a_long_reader_does_not_let_the_write_ahead_log_grow() {
     let (_dir, store, session) = with_events(0);
     let large = text(100_000);
     let batch: Vec<_> = (0..10).map(|_| large.as_str()).collect();
-    for _ in 0..30 {
+    for _ in 0..70 {
         append(&store, &session, &batch).unwrap();
     }
     // Beside each chunk of a read that never comes to its end, a megabyte is written.

@@ -9,6 +9,7 @@ mod conformance;
 mod damage;
 mod disk;
 mod files;
+mod golden;
 mod processes;
 mod repair;
 mod statements;
