@@ -28,6 +28,8 @@ use sessionlog_core::{
 const NONE: AppendCondition = AppendCondition::NONE;
 /// The table of a bare redb loop: keys as ours, values of the size of ours.
 const BARE: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("events");
+/// A name, and what is measured under it.
+type Part = (&'static str, fn(&Path));
 /// Turns that A and B take.
 const TURNS: usize = 12;
 
@@ -44,7 +46,7 @@ fn main() {
     let named: Vec<String> = std::env::args()
         .filter(|arg| arg.starts_with('P') || arg == "kill")
         .collect();
-    let parts: [(&str, fn(&Path)); 6] = [
+    let parts: [Part; 6] = [
         ("P1", lone_append),
         ("P2", group_commit),
         ("P3", many_sessions),

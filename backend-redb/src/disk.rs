@@ -9,6 +9,9 @@ use redb::{BackendError, StorageBackend};
 
 type Locked<T> = Result<T, BackendError>;
 
+/// Bytes and where they were written.
+type Written = Vec<(u64, Vec<u8>)>;
+
 /// redb's own file, and the bytes that were written since the last flush if they must be kept.
 ///
 /// After a failed flush a system may take pages for written that are not. A commit in two phases
@@ -17,7 +20,7 @@ type Locked<T> = Result<T, BackendError>;
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: FileBackend,
-    written: Option<Mutex<Vec<(u64, Vec<u8>)>>>,
+    written: Option<Mutex<Written>>,
 }
 
 impl Disk {
@@ -37,7 +40,7 @@ impl Disk {
         }
     }
 
-    fn written(&self) -> Option<MutexGuard<'_, Vec<(u64, Vec<u8>)>>> {
+    fn written(&self) -> Option<MutexGuard<'_, Written>> {
         let written = self.written.as_ref()?;
         Some(written.lock().unwrap_or_else(PoisonError::into_inner))
     }

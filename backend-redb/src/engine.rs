@@ -249,10 +249,7 @@ impl Engine {
                 identity,
             })
         })?;
-        for leftover in self.file.leftovers() {
-            // Best effort: they are in nobody's way.
-            drop(std::fs::remove_file(leftover));
-        }
+        self.file.clear();
         let open = Arc::new(open);
         *self.slot() = Some(Arc::clone(&open));
         Ok(Some(open))

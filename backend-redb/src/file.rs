@@ -24,12 +24,19 @@ const SLOTS: usize = 64;
 const SLOT_LEN: usize = 128;
 const HEADER_LEN: usize = SLOTS + 2 * SLOT_LEN;
 
+/// The name of the file in a folder that is the store's own.
+const NAME: &str = "sessions.redb";
+/// What the name of the folder of locks ends with.
+pub(crate) const LOCKS: &str = ".locks";
+
 /// The path of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreFile {
     path: PathBuf,
     folder: PathBuf,
     name: String,
+    /// Whether the folder is the store's own: it was what the store was opened as.
+    owns_folder: bool,
 }
 
 /// The beginning of the file: it changes with every commit.
@@ -58,7 +65,11 @@ impl Header {
 
 impl StoreFile {
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let path = std::path::absolute(path).map_err(os_failed("find", path))?;
+        let mut path = std::path::absolute(path).map_err(os_failed("find", path))?;
+        let owns_folder = path.is_dir();
+        if owns_folder {
+            path.push(NAME);
+        }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::invalid(format!(
                 "the path of a redb store is not a file: {}",
@@ -69,6 +80,7 @@ impl StoreFile {
             folder: folder.to_owned(),
             name: name.to_string_lossy().into_owned(),
             path,
+            owns_folder,
         })
     }
 
@@ -154,17 +166,34 @@ impl StoreFile {
         sync_dir(&self.folder).map_err(os_failed("flush", &self.folder))
     }
 
-    /// Stores that were being made when something died.
-    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
-        let prefix = self.temporary();
-        let Ok(entries) = fs::read_dir(&self.folder) else {
-            return Vec::new();
+    /// The names of stores that were being made when something died, and of what is not the
+    /// store's although it lies where only the store should.
+    pub(crate) fn strays(&self) -> Result<(Vec<String>, Vec<String>)> {
+        let (mut leftovers, mut foreign) = (Vec::new(), Vec::new());
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok((leftovers, foreign)),
+            Err(e) => return Err(os_failed("list", &self.folder)(e)),
         };
-        entries
-            .flatten()
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-            .map(|entry| entry.path())
-            .collect()
+        for entry in entries {
+            let entry = entry.map_err(os_failed("list", &self.folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match name.strip_prefix(&self.name) {
+                Some("" | LOCKS) => {}
+                _ if name.starts_with(&self.temporary()) => leftovers.push(name),
+                None if !self.owns_folder => {}
+                _ => foreign.push(name),
+            }
+        }
+        Ok((leftovers, foreign))
+    }
+
+    /// Removes stores that were being made when something died.
+    pub(crate) fn clear(&self) {
+        // Best effort: they are in nobody's way.
+        for leftover in self.strays().unwrap_or_default().0 {
+            drop(fs::remove_file(self.folder.join(leftover)));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use sessionlog_core::{Combiner, Error, FencingToken, Result, SeqNum, SessionRef}
 use crate::Options;
 use crate::engine::{Begun, Engine};
 use crate::failure::{failed, unpanicked};
-use crate::file::StoreFile;
+use crate::file::{LOCKS, StoreFile};
 use crate::locks::Locks;
 use crate::write::{Ledgers, Write};
 use sessionlog_local::lock::Held;
@@ -69,13 +69,16 @@ pub(crate) enum Done {
 impl Redb {
     /// Opens a store, which need not be there: the first write makes it. Writes nothing.
     ///
+    /// The path is that of the file. If there is a folder, it is `sessions.redb` in it, and whatever
+    /// else lies there is foreign.
+    ///
     /// # Errors
     /// `Unsupported` for a store of another backend, or of a newer version; `InvalidInput` for a
-    /// folder, or a database that is no store; `Corrupt` for a file that is no database or is
+    /// database that is no store; `Corrupt` for a file that is no database or is
     /// damaged; `Unavailable` if it can't be read, or another process has it for itself alone.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let file = StoreFile::new(path.as_ref())?;
-        let locks = Locks::new(file.beside(".locks"));
+        let locks = Locks::new(file.beside(LOCKS));
         let store = Self {
             shared: Arc::new(Shared {
                 engine: Engine::new(file, options),

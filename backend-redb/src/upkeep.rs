@@ -54,12 +54,15 @@ impl Upkeep for Redb {
         let stray = |name: &str, message: &str| {
             finding(Severity::Note, Place::file(name.to_owned()), message)
         };
-        for leftover in self.shared.engine.file.leftovers() {
-            let name = leftover.file_name().unwrap_or_default().to_string_lossy();
+        let (leftovers, foreign) = self.shared.engine.file.strays()?;
+        for name in leftovers {
             found.push(stray(
                 &name,
                 "a store that was being made when something died; the next write removes it",
             ));
+        }
+        for name in foreign {
+            found.push(stray(&name, "a foreign file; it is left alone"));
         }
         let uploads = self.shared.engine.read(|txn| {
             let what = "read uploads";

@@ -1,7 +1,7 @@
 //! The conformance suite, on a shared store and on an exclusive one.
 
-use sessionlog_backend_redb::{Options, Redb};
-use sessionlog_conformance::{Capability, Medium, Place, Subject};
+use sessionlog_backend_redb::Redb;
+use sessionlog_conformance::{Capability, Law, Level, Medium, Options, Place, Subject, run_some};
 use sessionlog_core::Result;
 
 const KEEPS_PAGES: Capability =
@@ -15,7 +15,7 @@ impl Subject for Shared {
     const ERASES_BYTES: Capability = KEEPS_PAGES;
 
     async fn open(place: &Place) -> Result<Redb> {
-        Redb::open(place.dir().join("store.redb"), Options::default())
+        Redb::open(place.dir(), sessionlog_backend_redb::Options::default())
     }
 }
 
@@ -30,8 +30,8 @@ impl Subject for Exclusive {
 
     async fn open(place: &Place) -> Result<Redb> {
         Redb::open(
-            place.dir().join("store.redb"),
-            Options::default().exclusive(),
+            place.dir(),
+            sessionlog_backend_redb::Options::default().exclusive(),
         )
     }
 }
@@ -40,6 +40,10 @@ mod shared {
     sessionlog_conformance::conformance!(super::Shared);
 }
 
-mod exclusive {
-    sessionlog_conformance::conformance!(super::Exclusive);
+/// What the modes share is killed on the shared one; `processes` kills writers of both.
+#[test]
+fn an_exclusive_store_upholds_the_contract_and_the_model() {
+    let of_both = |law: &Law| matches!(law.level, Level::Contract | Level::Model);
+    let report = run_some::<Exclusive>(&Options::from_env(), of_both);
+    assert!(report.is_green(), "{report}");
 }

@@ -75,7 +75,7 @@ fn what_is_no_store_is_refused_and_not_touched() {
     };
     std::fs::write(dir.path().join("notes"), "somebody's notes").unwrap();
     std::fs::write(dir.path().join("empty"), "").unwrap();
-    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    std::fs::create_dir_all(dir.path().join("folder/sessions.redb")).unwrap();
     redb::Database::create(dir.path().join("foreign")).unwrap();
     for (name, kind, words) in [
         ("notes", "corrupt", "no redb database"),

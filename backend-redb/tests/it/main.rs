@@ -2,7 +2,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
     reason = "these are tests: what is unexpected is to end them"
 )]
 
