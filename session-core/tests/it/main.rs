@@ -8,6 +8,7 @@
 )]
 
 mod cards;
+mod copy;
 mod damage;
 mod follow;
 mod ledger;
