@@ -93,6 +93,16 @@ impl<'a, 'io> Context<'a, 'io> {
         let store = self.store().await?;
         Ok(store.open(&find(&store, prefix).await?).await?)
     }
+
+    /// Opens the session with this name or unique prefix, or the one in which it goes on.
+    pub(crate) async fn session_or_latest(&self, prefix: &str, latest: bool) -> Outcome<Session> {
+        let store = self.store().await?;
+        let id = find(&store, prefix).await?;
+        Ok(match latest {
+            true => store.open_latest(&id).await?,
+            false => store.open(&id).await?,
+        })
+    }
 }
 
 /// The id with this prefix; a prefix that no id can have is told as such.

@@ -6,6 +6,7 @@ use sessionlog::Event;
 use sessionlog::transcript::{Message, Role, kinds};
 
 use crate::brief::brief;
+use crate::items;
 use crate::text::{Paint, block, line};
 
 /// Writes events as a transcript: messages in full, everything else on one line.
@@ -29,14 +30,28 @@ impl View {
         if event.kind == kinds::MESSAGE
             && let Ok(message) = event.data.view::<Message<'_>>()
         {
-            self.message(out, event, &message)
+            self.message(out, event, &message, "")
         } else {
             self.one_line(out, event)
         }
     }
 
-    fn message(self, out: &mut dyn Write, event: &Event, message: &Message<'_>) -> io::Result<()> {
-        self.heading(out, event, message)?;
+    /// Writes a message with a word on what became of it.
+    pub(crate) fn marked(self, out: &mut dyn Write, event: &Event, mark: &str) -> io::Result<()> {
+        match event.data.view::<Message<'_>>() {
+            Ok(message) => self.message(out, event, &message, mark),
+            Err(_) => self.one_line(out, event),
+        }
+    }
+
+    fn message(
+        self,
+        out: &mut dyn Write,
+        event: &Event,
+        message: &Message<'_>,
+        mark: &str,
+    ) -> io::Result<()> {
+        self.heading(out, event, message, mark)?;
         let text = message.text();
         let text = block(text.trim_end());
         if !text.is_empty() {
@@ -59,10 +74,19 @@ impl View {
             }
             writeln!(out)?;
         }
+        if text.is_empty() && message.calls.is_empty() && message.results.is_empty() {
+            writeln!(out, "{}", self.paint.dim(items::mark(message.native())))?;
+        }
         writeln!(out)
     }
 
-    fn heading(self, out: &mut dyn Write, event: &Event, message: &Message<'_>) -> io::Result<()> {
+    fn heading(
+        self,
+        out: &mut dyn Write,
+        event: &Event,
+        message: &Message<'_>,
+        mark: &str,
+    ) -> io::Result<()> {
         let role = message.role.as_str();
         match message.role {
             Role::User => write!(out, "{}", self.paint.strong(self.paint.good(role)))?,
@@ -80,8 +104,11 @@ impl View {
         if message.injected {
             about.push_str(" · injected");
         }
-        let at = event.at.to_string().replace('T', " ");
-        let at = at.get(..19).unwrap_or_default();
+        if !mark.is_empty() {
+            about.push_str(" · ");
+            about.push_str(mark);
+        }
+        let at = items::second(event.at);
         let about = format_args!("{about} · {at} · #{}", event.seq);
         writeln!(out, "{}", self.paint.dim(about))
     }

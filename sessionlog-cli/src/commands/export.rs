@@ -11,8 +11,8 @@ use crate::exit::Exit;
 use crate::export;
 use crate::failure::{Outcome, os_error};
 use crate::json;
+use crate::story::{Story, Teller};
 use crate::text::Paint;
-use crate::view::View;
 
 /// Write a session out: the file it was imported from, its events, or text to read
 ///
@@ -47,7 +47,7 @@ enum Format {
     Original,
     /// Every event, one JSON object a line
     Events,
-    /// What `show` prints
+    /// What `show --all` prints
     Text,
 }
 
@@ -72,8 +72,14 @@ impl Export {
             }
             Format::Events => events(session, out, |out, event| json::event(out, event)).await?,
             Format::Text => {
-                let view = View::new(Paint::new(false), None);
-                events(session, out, |out, event| view.event(out, event)).await?;
+                let story = Story::read(session, None).await?;
+                let teller = Teller {
+                    paint: Paint::new(false),
+                    width: None,
+                    json: false,
+                    all: true,
+                };
+                teller.tell(session, &story, out).await?;
             }
         }
         Ok(())

@@ -32,6 +32,7 @@ mod memory;
 mod pipes;
 #[cfg(feature = "jsonl")]
 mod places;
+mod replay_corpus;
 mod rm;
 mod show;
 mod stats;

@@ -1,27 +1,23 @@
 use crate::support::World;
 
-#[test]
-fn a_transcript_has_roles_words_calls_and_results() {
-    let world = World::new();
-    world.session(
-        "s1",
-        &[
-            ("notice", r#"{"text":"hello"}"#),
-            ("message", r#"{"role":"user","message":{"content":"hi"}}"#),
-            (
-                "message",
-                r#"{"role":"assistant","model":"m1","calls":[{"id":"c1","name":"bash"}],"message":{"content":[{"type":"text","text":"I look."}]}}"#,
-            ),
-            (
-                "message",
-                r#"{"role":"tool","results":[{"id":"c1","error":true}],"message":{"content":[]}}"#,
-            ),
-        ],
-    );
-    assert_eq!(
-        world.run("show s").ok(),
-        "\
-· #0 notice {\"text\":\"hello\"}
+const SAID: &[(&str, &str)] = &[
+    ("notice", r#"{"text":"hello"}"#),
+    ("message", r#"{"role":"user","message":{"content":"hi"}}"#),
+    (
+        "message",
+        r#"{"role":"assistant","model":"m1","calls":[{"id":"c1","name":"bash"}],"message":{"content":[{"type":"text","text":"I look."}]}}"#,
+    ),
+    (
+        "message",
+        r#"{"role":"tool","results":[{"id":"c1","error":true}],"message":{"content":[]}}"#,
+    ),
+    (
+        "message",
+        r#"{"role":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"}]}}"#,
+    ),
+];
+
+const CONVERSATION: &str = "\
 user · 2026-05-04 08:01:00 · #1
 hi
 
@@ -32,8 +28,146 @@ I look.
 tool · 2026-05-04 08:03:00 · #3
 ← c1 failed
 
+assistant · 2026-05-04 08:04:00 · #4
+(thinking)
+
+";
+
+#[test]
+fn a_conversation_has_roles_words_calls_and_results() {
+    let world = World::new();
+    world.session("s1", SAID);
+    assert_eq!(world.run("show s").ok(), CONVERSATION);
+    assert_eq!(
+        world.run("show s --events").ok(),
+        format!("· #0 notice {{\"text\":\"hello\"}}\n{CONVERSATION}")
+    );
+    assert_eq!(
+        world.run("show s --last 1").ok().lines().nth(1),
+        Some("(thinking)")
+    );
+}
+
+fn reply(response: &str, text: &str) -> String {
+    format!(r#"{{"role":"assistant","response":"{response}","message":{{"content":"{text}"}}}}"#)
+}
+
+fn user(text: &str) -> String {
+    format!(r#"{{"role":"user","message":{{"content":"{text}"}}}}"#)
+}
+
+#[test]
+fn parts_of_a_reply_are_one_and_open_calls_are_closed() {
+    let world = World::new();
+    let long = "x".repeat(5000);
+    let call = r#"{"role":"assistant","response":"r","calls":[{"id":"c1","name":"bash"}],"message":{"content":[]}}"#;
+    world.session(
+        "s1",
+        &[
+            ("message", &user("go")),
+            ("message", &reply("r", &long)),
+            ("message", call),
+        ],
+    );
+    let out = world.run("show s1").ok();
+    assert!(
+        out.contains(&format!("· #1…#2\n{long}\n→ bash c1\n")),
+        "{out}"
+    );
+    assert!(
+        out.contains("tool · closed by replay · #2\nThe call was"),
+        "{out}"
+    );
+    let json = world.run("show s1 --conversation --json").json();
+    assert_eq!(json.len(), 3);
+    assert_eq!(json[1]["parts"], serde_json::json!([1, 2]));
+    assert_eq!(json[1]["natives"][0]["content"], long);
+    assert_eq!(json[2]["origin"], "closing");
+}
+
+#[test]
+fn what_is_hidden_is_counted_and_shown_when_asked_for() {
+    let world = World::new();
+    let side = r#"{"role":"user","agent":"a1","message":{"content":"look"}}"#;
+    world.session(
+        "s1",
+        &[
+            ("message", &user("first")),
+            ("message", &reply("r1", "answer")),
+            ("compaction", r#"{"summary":"so far"}"#),
+            ("message", &user("try one")),
+            ("message", &reply("r2", "one")),
+            ("rollback", r#"{"dropped":2}"#),
+            ("message", side),
+            ("message", &user("try two")),
+        ],
+    );
+    let ran = world.run("show s1");
+    assert_eq!(
+        ran.err,
+        "\
+hint: not shown: 2 messages covered by a compaction, 2 messages left behind by a rollback or in \
+other branches; --all shows them
+hint: the sub-agent a1 has 1 message: --agent a1
 "
     );
+    let out = ran.ok();
+    assert_eq!(
+        out,
+        "\
+user · checkpoint · injected · #2
+so far
+
+user · 2026-05-04 08:07:00 · #7
+try two
+
+"
+    );
+    let out = world.run("show s1 --all").ok();
+    let heads: Vec<_> = out.lines().filter(|line| line.contains('#')).collect();
+    assert_eq!(
+        heads,
+        [
+            "user · covered by a compaction · 2026-05-04 08:00:00 · #0",
+            "assistant · covered by a compaction · 2026-05-04 08:01:00 · #1",
+            "user · checkpoint · injected · #2",
+            "· #2 compaction {\"summary\":\"so far\"}",
+            "user · left behind · 2026-05-04 08:03:00 · #3",
+            "assistant · left behind · 2026-05-04 08:04:00 · #4",
+            "· #5 rollback {\"dropped\":2}",
+            "user · a1 · 2026-05-04 08:06:00 · #6",
+            "user · 2026-05-04 08:07:00 · #7",
+        ]
+    );
+    let out = world.run("show s1 --agent a1").ok();
+    assert_eq!(out, "user · a1 · 2026-05-04 08:06:00 · #6\nlook\n\n");
+    let told = world.run("show s1 --agent a2").failed(3);
+    assert!(
+        told.contains("a2") && told.contains("there are: a1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_session_that_goes_on_elsewhere_says_where() {
+    let world = World::new();
+    world.session("s1", &[("session.succeeded", r#"{"by":"s2"}"#)]);
+    world.session("s2", &[("message", &user("go on"))]);
+    let told = world.run("show s1");
+    assert!(told.err.contains("it goes on in s2: --latest"), "{told:?}");
+    assert!(world.run("show s1 --latest").ok().contains("go on"));
+    let told = world.run("wake s1 --json").json();
+    assert_eq!(told[0]["succeeded_by"], "s2");
+    assert!(
+        world
+            .run("wake s1 --latest")
+            .ok()
+            .starts_with("s2: 1 event")
+    );
+    world.session("s3", &[("session.succeeded", r#"{"by":"s4"}"#)]);
+    world.session("s4", &[("session.succeeded", r#"{"by":"s3"}"#)]);
+    let told = world.run("show s3 --latest").failed(2);
+    assert!(told.contains("s3 -> s4 -> s3"), "{told}");
 }
 
 #[test]

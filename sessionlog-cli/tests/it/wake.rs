@@ -9,6 +9,7 @@ fn what_was_interrupted_is_told_before_the_conversation() {
         "\
 s1: 5 events, lease 1
 interrupted:
+  the model has not replied to the last message
   turn t1 did not end (#1)
   call → bash c1 has no result (#3)
   permission p1 waits: bash ls (#4)
@@ -52,7 +53,7 @@ fn what_is_not_part_of_the_conversation_is_not_shown() {
         out.contains("set aside: result ← c9, unknown (#3)"),
         "{out}"
     );
-    assert!(world.run("show s1").ok().contains("dropped"));
+    assert!(world.run("show s1 --events").ok().contains("dropped"));
 }
 
 #[test]
@@ -85,7 +86,10 @@ fn json_has_what_is_open_on_its_first_line() {
         serde_json::json!([{"seq": 3, "id": "c1", "name": "bash"}])
     );
     assert_eq!(open["permissions"][0]["id"], "p1");
-    assert_eq!(open["cut"], false);
+    assert_eq!(
+        (&open["cut"], &open["unanswered"]),
+        (&false.into(), &true.into())
+    );
     assert_eq!(told.len(), 4);
     assert_eq!(told[1]["natives"][0]["content"], "list the files");
     assert_eq!(told[2]["calls"][0]["id"], "c1");
@@ -97,7 +101,14 @@ fn json_has_what_is_open_on_its_first_line() {
 fn a_session_that_was_ended_well_says_so() {
     let world = World::new();
     let say = r#"{"role":"user","message":{"content":"hi"}}"#;
-    world.session("s1", &[("message", say)]);
+    let reply = r#"{"role":"assistant","message":{"content":"hello"}}"#;
+    world.session("s1", &[("message", say), ("message", reply)]);
     let out = world.run("wake s1").ok();
     assert!(out.contains("nothing was interrupted"), "{out}");
+    world.session("s2", &[("message", say)]);
+    let out = world.run("wake s2").ok();
+    assert!(
+        out.contains("interrupted:\n  the model has not replied to the last message"),
+        "{out}"
+    );
 }

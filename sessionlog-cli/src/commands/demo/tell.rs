@@ -5,9 +5,10 @@ use sessionlog::Liveness;
 
 use super::proof::Proof;
 use super::script;
-use crate::commands::wake::{OpenFields, print_items, print_open};
+use crate::commands::wake::{OpenFields, print_open};
 use crate::context::Context;
 use crate::failure::Outcome;
+use crate::items::print_all;
 
 #[derive(Serialize)]
 struct Told<'a> {
@@ -40,7 +41,7 @@ pub(super) fn tell(proof: &Proof, url: &str, keep: bool, cx: &mut Context<'_, '_
     writeln!(cx.out(), "3. The session is woken, under lease {lease}.")?;
     print_open(proof.woken.interrupted(), cx)?;
     writeln!(cx.out(), "\n4. The conversation to go on with:\n")?;
-    print_items(&proof.woken.transcript().conversation(None)?, cx)?;
+    print_all(&proof.woken.transcript().conversation(None)?, cx)?;
     verdict(proof, cx)?;
     if keep {
         let id = proof.session.id();

@@ -1,6 +1,5 @@
 //! `wake`: what was interrupted, and the conversation to go on with.
 
-mod items;
 mod open;
 
 use clap::Args;
@@ -8,12 +7,12 @@ use serde::Serialize;
 use sessionlog::transcript::{Conversation, Woken};
 use sessionlog::{LeaseRequest, Owner};
 
-pub(crate) use self::items::print_items;
 pub(crate) use self::open::{OpenFields, print_open};
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Outcome;
+use crate::items::print_all;
 use crate::text::{line, plural};
 
 /// Take over a session: say what its last driver left open, then show the conversation
@@ -26,10 +25,15 @@ use crate::text::{line, plural};
 #[command(after_help = "\
 Examples:
   sessionlog wake 019ab3
+  sessionlog wake 019ab3 --latest       the session in which it goes on
   sessionlog wake 019ab3 --json | jq 'select(.type == \"wake\") | .interrupted'")]
 pub(crate) struct Wake {
     /// The session: its id, or the beginning of it
     id: String,
+
+    /// The session in which it goes on, if it does
+    #[arg(long)]
+    latest: bool,
 }
 
 #[derive(Serialize)]
@@ -38,6 +42,7 @@ struct Told<'a> {
     id: &'a str,
     token: u64,
     tail: u64,
+    succeeded_by: Option<&'a str>,
     interrupted: OpenFields<'a>,
     set_aside: Vec<Aside<'a>>,
 }
@@ -52,7 +57,7 @@ struct Aside<'a> {
 
 impl Wake {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
-        let session = cx.session(&self.id).await?;
+        let session = cx.session_or_latest(&self.id, self.latest).await?;
         let woken = session.wake(LeaseRequest::new(owner()?)).await?;
         let told = tell(&woken, cx);
         let released = woken.release().await;
@@ -67,12 +72,17 @@ fn tell(woken: &Woken, cx: &mut Context<'_, '_>) -> Outcome<()> {
     let id = woken.writer().session().id();
     let token = woken.writer().token().get();
     let tail = woken.projected().head.tail.get();
+    let succeeded_by = woken.transcript().lineage().succeeded_by.as_deref();
+    if let Some(next) = succeeded_by {
+        cx.hint(&format!("it goes on in {}: --latest", line(next)))?;
+    }
     if cx.json() {
         cx.json_line(&Told {
             r#type: "wake",
             id: id.as_str(),
             token,
             tail,
+            succeeded_by,
             interrupted: OpenFields::of(woken.interrupted()),
             set_aside: asides(&conversation),
         })?;
@@ -86,7 +96,7 @@ fn tell(woken: &Woken, cx: &mut Context<'_, '_>) -> Outcome<()> {
         }
         writeln!(cx.out())?;
     }
-    print_items(&conversation, cx)
+    print_all(&conversation, cx)
 }
 
 fn asides<'a>(conversation: &'a Conversation<'_>) -> Vec<Aside<'a>> {

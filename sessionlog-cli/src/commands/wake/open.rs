@@ -16,6 +16,7 @@ pub(crate) struct OpenFields<'a> {
     processes: Vec<Process<'a>>,
     agents: Vec<Agent<'a>>,
     cut: bool,
+    unanswered: bool,
 }
 
 #[derive(Serialize)]
@@ -83,6 +84,7 @@ impl<'a> OpenFields<'a> {
             processes: processes.collect(),
             agents: agents.collect(),
             cut: it.cut,
+            unanswered: it.unanswered,
         }
     }
 }
@@ -96,6 +98,9 @@ pub(crate) fn print_open(it: &Interrupted, cx: &mut Context<'_, '_>) -> Outcome<
         return Ok(());
     }
     writeln!(out, "{}", paint.warn("interrupted:"))?;
+    if it.unanswered {
+        writeln!(out, "  the model has not replied to the last message")?;
+    }
     for (seq, turn) in &it.turns {
         let name = words(&[turn.agent.as_deref(), turn.turn.as_deref()]);
         writeln!(out, "  turn{name} did not end (#{seq})")?;
