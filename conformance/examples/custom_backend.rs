@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::lock::{Mutex, MutexGuard};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use serde::{Deserialize, Serialize};
-use sessionlog_conformance::{Capability, Medium, Options, Subject};
+use sessionlog_conformance::{Capability, ChildCommand, Medium, Options, Subject};
 use sessionlog_core::*;
 
 /// The store, which holds a lock on its folder for as long as it is open.
@@ -343,8 +343,10 @@ impl Subject for Mine {
 /// Prints the matrix. In tests it is a line: `sessionlog_conformance::conformance!(Mine);`
 #[expect(clippy::print_stdout, reason = "a program may print")]
 fn main() {
-    println!(
-        "{}",
-        sessionlog_conformance::run::<Mine>(&Options::from_env())
-    );
+    // Level L3 starts this program again, and kills it.
+    if sessionlog_conformance::child::<Mine>() {
+        return;
+    }
+    let options = Options::from_env().with_child(ChildCommand::new(["child"]));
+    println!("{}", sessionlog_conformance::run::<Mine>(&options));
 }

@@ -300,10 +300,14 @@ impl EventLog for Faulty {
             Fault::ReadsBeyond => {
                 let state = (Arc::clone(&self.inner), session, cut);
                 stream::unfold(state, |(inner, session, left)| async move {
+                    if left.start >= left.end {
+                        return None;
+                    }
                     let chunk = inner.read(&session, left.clone()).next().await?;
                     let last = chunk.as_ref().ok().and_then(|c| c.last()).map(|e| e.seq);
-                    let next = last.map_or(SeqNum::MAX, |seq| seq.plus(1));
-                    Some((chunk, (inner, session, next..left.end)))
+                    // Behind an error there is nothing to read on from.
+                    let left = last.map_or(left.end..left.end, |seq| seq.plus(1)..left.end);
+                    Some((chunk, (inner, session, left)))
                 })
                 .boxed()
             }
