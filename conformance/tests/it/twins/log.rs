@@ -298,16 +298,14 @@ impl EventLog for Faulty {
                     .boxed()
             }
             Fault::ReadsBeyond => {
-                let state = (Arc::clone(&self.inner), session, cut);
-                stream::unfold(state, |(inner, session, left)| async move {
-                    if left.start >= left.end {
-                        return None;
-                    }
+                let state = Some((Arc::clone(&self.inner), session, cut));
+                stream::unfold(state, |state| async move {
+                    let (inner, session, left) = state?;
                     let chunk = inner.read(&session, left.clone()).next().await?;
                     let last = chunk.as_ref().ok().and_then(|c| c.last()).map(|e| e.seq);
                     // Behind an error there is nothing to read on from.
-                    let left = last.map_or(left.end..left.end, |seq| seq.plus(1)..left.end);
-                    Some((chunk, (inner, session, left)))
+                    let state = last.map(|seq| (inner, session, seq.plus(1)..left.end));
+                    Some((chunk, state))
                 })
                 .boxed()
             }
