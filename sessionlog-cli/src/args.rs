@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    append, completions, demo, export, import, ls, man, repair, rm, show, stats, tail, verify, wake,
+    append, audit, branches, completions, demo, export, fork, head, import, ls, man, repair, rm,
+    rollback, show, stats, tail, verify, wake,
 };
 use crate::context::Context;
 use crate::exit::EXIT_CODES;
@@ -62,6 +63,11 @@ pub(crate) enum Command {
     Export(export::Export),
     Stats(stats::Stats),
     Wake(wake::Wake),
+    Branches(branches::Branches),
+    Rollback(rollback::Rollback),
+    Head(head::Head),
+    Fork(fork::Fork),
+    Audit(audit::Audit),
     Verify(verify::Verify),
     Repair(repair::Repair),
     Rm(rm::Rm),
@@ -108,6 +114,11 @@ impl Command {
             Self::Export(it) => it.run(cx).await,
             Self::Stats(it) => it.run(cx).await,
             Self::Wake(it) => it.run(cx).await,
+            Self::Branches(it) => it.run(cx).await,
+            Self::Rollback(it) => it.run(cx).await,
+            Self::Head(it) => it.run(cx).await,
+            Self::Fork(it) => it.run(cx).await,
+            Self::Audit(it) => it.run(cx).await,
             Self::Verify(it) => it.run(cx).await,
             Self::Repair(it) => it.run(cx).await,
             Self::Rm(it) => it.run(cx).await,

@@ -16,6 +16,7 @@ mod failure;
 pub mod import;
 mod items;
 mod json;
+mod moves;
 mod run;
 mod story;
 mod text;

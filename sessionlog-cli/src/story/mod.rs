@@ -7,11 +7,13 @@ mod slim;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use sessionlog::transcript::{Transcript, kinds};
-use sessionlog::{Event, Projection, Result, SeqNum, Session};
+use sessionlog::transcript::{Compaction, Message, Transcript, kinds};
+use sessionlog::{Event, Projection, Result, SeqNum, Session, Timestamp};
 
+use self::fetch::Fetch;
 pub(crate) use self::print::{Teller, Untold};
 pub(crate) use self::slim::slim;
+use crate::moves::beginning;
 
 /// The transcript of a whole log, without the bulk of its words, and where its messages are.
 #[derive(Default)]
@@ -25,6 +27,11 @@ pub(crate) struct Story {
     /// How many messages the other agents have, the main one under the empty name.
     others: BTreeMap<String, u64>,
 }
+
+/// So many messages of a branch are looked at for words.
+const LOOK: usize = 8;
+/// So many characters of them are told.
+const WORDS: usize = 60;
 
 /// Who says a message, or whose checkpoint it is.
 #[derive(Default, Deserialize)]
@@ -95,6 +102,37 @@ impl Story {
     /// The other agents of the session and how many messages each has.
     pub(crate) fn others(&self) -> impl Iterator<Item = (&str, u64)> {
         self.others.iter().map(|(name, n)| (name.as_str(), *n))
+    }
+
+    /// The messages of the agent between two positions, both included.
+    pub(crate) fn messages(&self, first: SeqNum, last: SeqNum) -> &[SeqNum] {
+        let from = self.messages.partition_point(|seq| *seq < first);
+        let until = self.messages.partition_point(|seq| *seq <= last);
+        self.messages.get(from..until).unwrap_or_default()
+    }
+
+    /// When a branch began and the first words in it.
+    pub(crate) async fn first_words(
+        &self,
+        session: &Session,
+        messages: &[SeqNum],
+        first: SeqNum,
+    ) -> Result<(Timestamp, String)> {
+        let mut log = Fetch::new(session);
+        let event = log.event(first).await?;
+        let mut words = String::new();
+        if let Ok(it) = event.data.view::<Compaction<'_>>()
+            && event.kind == kinds::COMPACTION
+        {
+            words = it.text();
+        }
+        for seq in messages.iter().take(LOOK) {
+            if words.trim().is_empty() {
+                let said = log.event(*seq).await?;
+                words = said.data.view().map(|it: Message<'_>| it.text())?;
+            }
+        }
+        Ok((event.at, beginning(&words, WORDS)))
     }
 
     /// Whether the agent is known at all.

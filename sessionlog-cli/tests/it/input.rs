@@ -8,7 +8,8 @@ fn names_that_mean_nothing_or_two_are_refused() {
     world.interrupted("abc-1");
     world.interrupted("abc-2");
     for command in [
-        "show", "tail", "stats", "wake", "verify", "repair", "rm --yes", "append",
+        "show", "tail", "stats", "wake", "verify", "repair", "rm --yes", "append", "branches",
+        "rollback", "fork", "audit",
     ] {
         let told = world.run(&format!("{command} ../etc/passwd")).failed(2);
         assert!(told.contains("session id"), "{told}");

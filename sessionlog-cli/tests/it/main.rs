@@ -7,6 +7,7 @@
 )]
 
 mod append;
+mod audit;
 #[cfg(feature = "jsonl")]
 mod damage;
 #[cfg(feature = "jsonl")]
@@ -15,6 +16,7 @@ mod demo;
 mod export;
 #[cfg(feature = "jsonl")]
 mod files;
+mod fork;
 mod import_again;
 mod import_corpus;
 mod import_damage;
@@ -28,6 +30,7 @@ mod ls;
 mod manual;
 #[cfg(feature = "jsonl")]
 mod memory;
+mod moves;
 #[cfg(feature = "jsonl")]
 mod pipes;
 #[cfg(feature = "jsonl")]

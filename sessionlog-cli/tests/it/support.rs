@@ -95,6 +95,15 @@ impl World {
         session
     }
 
+    /// Appends events to a session that is there.
+    pub(crate) fn append(&self, id: &str, events: &[(&str, &str)]) {
+        let session = pollster::block_on(self.store.open(&id.parse().unwrap())).unwrap();
+        let new = |(kind, data): &(&str, &str)| {
+            NewEvent::json(Kind::new(kind).unwrap(), (*data).to_owned()).unwrap()
+        };
+        pollster::block_on(session.append(events.iter().map(new).collect())).unwrap();
+    }
+
     /// A session in the middle of a turn.
     pub(crate) fn interrupted(&self, id: &str) -> Session {
         self.session(id, INTERRUPTED)
