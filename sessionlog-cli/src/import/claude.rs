@@ -104,7 +104,11 @@ impl Dialect for Claude {
                 message::message(&mut self.state, record, own_file)
             }
             Some("summary") => self.summary(record),
-            _ => lines::line(record),
+            _ => {
+                // Other lines may stand between two of a side chain.
+                self.state.agent(record);
+                lines::line(record)
+            }
         };
         Mapped {
             at: record.time("timestamp"),

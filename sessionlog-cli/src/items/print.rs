@@ -52,11 +52,13 @@ pub(crate) fn print(
 
 /// Who speaks, what is to be known of it, when and where in the log.
 fn heading(out: &mut dyn Write, paint: Paint, item: &Item<'_>, about: &About) -> io::Result<()> {
-    let role = item.role.as_str();
-    match item.role {
-        Role::User => write!(out, "{}", paint.strong(paint.good(role)))?,
-        Role::Assistant => write!(out, "{}", paint.strong(paint.tool(role)))?,
-        _ => write!(out, "{}", paint.strong(role))?,
+    // Some providers put the results of tools into the mouth of the user.
+    let tool = item.role == Role::User && !item.answers.is_empty();
+    let role = if tool { Role::Tool } else { item.role };
+    match (role, role.as_str()) {
+        (Role::User, name) => write!(out, "{}", paint.strong(paint.good(name)))?,
+        (Role::Assistant, name) => write!(out, "{}", paint.strong(paint.tool(name)))?,
+        (_, name) => write!(out, "{}", paint.strong(name))?,
     }
     let mut told = Vec::new();
     told.extend(about.agent.as_deref().map(line));

@@ -127,9 +127,16 @@ impl Story {
             words = it.text();
         }
         for seq in messages.iter().take(LOOK) {
-            if words.trim().is_empty() {
-                let said = log.event(*seq).await?;
-                words = said.data.view().map(|it: Message<'_>| it.text())?;
+            let said = log.event(*seq).await?;
+            let Ok(message) = said.data.view::<Message<'_>>() else {
+                continue;
+            };
+            let text = message.text();
+            if !message.injected && !text.trim().is_empty() {
+                words = text;
+                break;
+            } else if words.trim().is_empty() {
+                words = text;
             }
         }
         Ok((event.at, beginning(&words, WORDS)))

@@ -32,7 +32,7 @@ fn load(transcript: &mut Transcript, log: &[Event]) {
 
 /// What was part of a conversation at any time.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+pub(crate) struct Seen {
     prompts: BTreeSet<u64>,
     replies: BTreeSet<u64>,
     calls: BTreeSet<String>,
@@ -40,7 +40,7 @@ struct Seen {
 }
 
 /// Folds a log event by event, and checks each conversation after each.
-fn every_prefix(name: &str, log: &[Event]) -> (Transcript, Seen) {
+pub(crate) fn every_prefix(name: &str, log: &[Event]) -> (Transcript, Seen) {
     let mut transcript = Transcript::default();
     let mut seen = Seen::default();
     for (at, event) in log.iter().enumerate() {
@@ -153,16 +153,28 @@ fn real_sessions_replay_with_the_counts_of_an_independent_script() {
         assert_eq!(transcript.spending().own(), tokens);
         let conversation = transcript.conversation(None).unwrap();
         assert_eq!(conversation.set_aside(), [], "{}", wanted.file);
-        println!(
-            "{} {:?} branches {:?} oddities {:?}",
-            wanted.file,
-            conversation
-                .items()
-                .iter()
-                .map(|i| (i.seq.get(), i.role.as_str(), i.natives.len()))
-                .collect::<Vec<_>>(),
-            transcript.branches(None),
-            transcript.oddities()
-        );
     }
+}
+
+#[test]
+fn every_prefix_of_every_file_is_a_conversation_that_apis_accept() {
+    let files = Files::new();
+    let mut folders = vec![std::path::PathBuf::from("."), "own".into(), "kvit".into()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        for entry in std::fs::read_dir(root.join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            let name = path.to_str().unwrap();
+            if root.join(&path).is_dir() && name.contains("kvit/") {
+                folders.push(path.clone());
+            }
+            if path.extension().is_some_and(|ext| ext == "jsonl") {
+                let outcome = files.bring(name, data(name));
+                every_prefix(name, &files.events(&outcome));
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 14, "{seen}");
 }

@@ -1,5 +1,7 @@
 //! Lines of the conversation.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 use sessionlog::transcript::{Call, CallResult, Message, Role, Tokens, Usage, kinds};
 
@@ -14,6 +16,37 @@ pub(crate) struct State {
     started: bool,
     /// The caveat stood here: the commands that follow never reach the model.
     local: bool,
+    chains: Chains,
+}
+
+/// Side chains in line that have no id: each begins with a line that has no parent.
+#[derive(Debug, Default)]
+struct Chains {
+    /// By the hash of a line's id the number of its chain.
+    lines: HashMap<u64, u64>,
+    count: u64,
+}
+
+impl State {
+    /// The name of the sub-agent that a line of the main file belongs to; none for the main agent.
+    pub(super) fn agent(&mut self, record: &Fields<'_>) -> Option<String> {
+        if !record.is_true("isSidechain") {
+            return None;
+        }
+        if let Some(id) = record.filled("agentId") {
+            return Some(id);
+        }
+        let parent = record.text("parentUuid");
+        let known = parent.and_then(|id| self.chains.lines.get(&super::hash(&id)).copied());
+        let chain = known.unwrap_or_else(|| {
+            self.chains.count += 1;
+            self.chains.count
+        });
+        if let Some(id) = record.text("uuid") {
+            self.chains.lines.insert(super::hash(&id), chain);
+        }
+        Some(format!("sidechain-{chain}"))
+    }
 }
 
 /// Beginnings of texts that the program writes in the name of the user.
@@ -46,9 +79,8 @@ pub(crate) fn message(state: &mut State, record: &Fields<'_>, own_file: bool) ->
         body: Some("message".to_owned()),
         ..Message::default()
     };
-    if record.is_true("isSidechain") && !own_file {
-        let agent = record.filled("agentId");
-        message.agent = Some(agent.unwrap_or_else(|| "sidechain".to_owned()));
+    if !own_file {
+        message.agent = state.agent(record);
     }
     for block in native.items("content") {
         content(&mut message, block);

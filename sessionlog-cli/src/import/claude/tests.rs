@@ -117,6 +117,33 @@ fn only_a_summary_of_this_file_is_a_title() {
 }
 
 #[test]
+fn side_chains_without_ids_are_told_apart_by_their_roots() {
+    let side = |id: &str, parent: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{id}","parentUuid":{parent},"sessionId":"s","isSidechain":true,"message":{{"role":"user","content":"x"}}}}"#
+        )
+    };
+    let system = r#"{"type":"system","subtype":"stop_hook_summary","uuid":"b2","parentUuid":"b1","sessionId":"s","isSidechain":true}"#;
+    let lines = [
+        user("", r#""hi""#),
+        side("a1", "null"),
+        side("b1", "null"),
+        system.to_owned(),
+        side("a2", r#""a1""#),
+        side("b3", r#""b2""#),
+    ];
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    let agents: Vec<_> = mapped(&lines)
+        .iter()
+        .map(|(_, neutral)| {
+            let at = neutral.find("sidechain-").map(|at| at + 10);
+            at.map_or("", |at| &neutral[at..=at]).to_owned()
+        })
+        .collect();
+    assert_eq!(agents, ["", "1", "2", "", "1", "2"]);
+}
+
+#[test]
 fn a_sub_agent_has_a_conversation_of_its_own() {
     let side = user(r#""isSidechain":true,"agentId":"a1","#, r#""look""#);
     let main = user("", r#""hi""#);
