@@ -95,7 +95,9 @@ pub(crate) fn pieces(content: &[u8], size: usize) -> Pieces {
         .chunks(size.max(1))
         .map(|piece| Ok(Bytes::copy_from_slice(piece)))
         .collect();
-    stream::iter(pieces).boxed()
+    // Unlike `stream::iter` this one panics when it is polled behind its end.
+    let next = |mut left: std::vec::IntoIter<_>| async { left.next().map(|piece| (piece, left)) };
+    stream::unfold(pieces.into_iter(), next).boxed()
 }
 
 /// Bytes that compress badly and differ by seed.
