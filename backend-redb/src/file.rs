@@ -8,7 +8,8 @@ use redb::Builder;
 use redb::backends::FileBackend;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
-    Identity, create_new, failed as os_failed, make_dir, open_read, read_at, sync_dir, unique,
+    Identity, create_new, failed as os_failed, file_in_folder, make_dir, open_read, read_at,
+    sync_dir, unique,
 };
 
 use crate::failure::{FILE, failed};
@@ -68,7 +69,7 @@ impl StoreFile {
         let mut path = std::path::absolute(path).map_err(os_failed("find", path))?;
         let owns_folder = path.is_dir();
         if owns_folder {
-            path.push(NAME);
+            path = file_in_folder(&path, NAME)?;
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::invalid(format!(

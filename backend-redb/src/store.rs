@@ -69,8 +69,8 @@ pub(crate) enum Done {
 impl Redb {
     /// Opens a store, which need not be there: the first write makes it. Writes nothing.
     ///
-    /// The path is that of the file. If there is a folder, it is `sessions.redb` in it, and whatever
-    /// else lies there is foreign.
+    /// The path is that of the file. If there is a folder that is empty or holds a `sessions.redb`, it is
+    /// that one, and whatever else lies there is foreign.
     ///
     /// # Errors
     /// `Unsupported` for a store of another backend, or of a newer version; `InvalidInput` for a

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Place, Result};
-use sessionlog_local::files::{failed, is_dir, make_dir, sync_dir};
+use sessionlog_local::files::{failed, file_in_folder, is_dir, make_dir, sync_dir};
 
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
@@ -29,7 +29,7 @@ impl Site {
         let absolute = std::path::absolute(path).map_err(find)?;
         let owns_folder = absolute.is_dir();
         let path = if owns_folder {
-            absolute.join(IN_FOLDER)
+            file_in_folder(&absolute, IN_FOLDER)?
         } else {
             absolute
         };

@@ -42,8 +42,8 @@ pub(crate) struct Inner {
 
 impl Sqlite {
     /// A store in the database `path`, which is made by the first write if it isn't there. If `path` is
-    /// a folder that is there, the store is `sessions.db` in it, and everything else in the folder
-    /// counts as foreign.
+    /// a folder that is empty or holds a `sessions.db`, the store is that one, and everything else in
+    /// the folder counts as foreign.
     ///
     /// # Errors
     /// `InvalidInput` if the file is no SQLite database or another program's; `Unsupported` if it has a

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Result};
 
@@ -122,6 +122,28 @@ fn make_private(_file: &File, _mode: u32) -> io::Result<()> {
 /// Whether a path is a folder and not a link to one.
 pub fn is_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|m| m.is_dir())
+}
+
+/// The file `name` in a folder that is there, for a store of one file that was given a folder. The
+/// folder must be empty but for hidden files, or hold something whose name begins with `name`: else it
+/// is somebody else's, another store's perhaps.
+pub fn file_in_folder(folder: &Path, name: &str) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).map_err(failed("look into", folder))?;
+    let mut foreign = false;
+    for entry in entries {
+        let entry = entry.map_err(failed("look into", folder))?.file_name();
+        if entry.as_encoded_bytes().starts_with(name.as_bytes()) {
+            return Ok(folder.join(name));
+        }
+        foreign |= !entry.as_encoded_bytes().starts_with(b".");
+    }
+    if foreign {
+        return Err(Error::invalid(format!(
+            "the folder holds other things and no {name}, give the path of a file instead: {}",
+            folder.display()
+        )));
+    }
+    Ok(folder.join(name))
 }
 
 /// Makes names in a folder durable.
