@@ -9,9 +9,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sessionlog_core::{EventId, Memory};
 
 use super::command::Command;
+use super::seen::Seen;
 use super::shrink::shortest;
 use super::strategy::commands;
-use super::world::{Can, Seen, World};
+use super::world::{Can, World};
 use crate::artefact::Artefact;
 use crate::bench::{Bench, Handle};
 use crate::breach::{End, Held, breach, differs};

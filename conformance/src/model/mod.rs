@@ -2,6 +2,7 @@
 
 mod command;
 mod laws;
+mod seen;
 mod shrink;
 mod strategy;
 mod world;

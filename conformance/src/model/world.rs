@@ -5,34 +5,15 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use sessionlog_core::{
-    AppendCondition, BlobId, BlobInfo, Error, ErrorKind, Event, FencingToken, Head, Lease,
-    Liveness, NewEvent, SeqNum, SessionId, SessionRef, Severity, Snapshot, Sum,
+    AppendCondition, BlobId, BlobInfo, Error, ErrorKind, FencingToken, Lease, Liveness, NewEvent,
+    SeqNum, SessionRef, Severity, Sum,
 };
 
 use super::command::{Change, Command, Show, State, Target};
+use super::seen::Seen;
 use crate::bench::{Ask, Handle};
 use crate::breach::Held;
 use crate::make::{FOLD, event, id, life, noise, pieces, request, snapshot, with_data};
-
-/// What a command showed. Tokens are told by their rank among the grants of their life, because
-/// nothing but their growth is promised.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Done,
-    Nothing,
-    Positions(u64, u64),
-    Head(SessionRef, Head),
-    Events(Vec<Event>),
-    Ids(Vec<SessionId>),
-    Granted(usize),
-    Live(String, usize),
-    Idle,
-    Snapshot(Option<Snapshot>),
-    Blob(BlobInfo),
-    Bytes(Vec<u8>),
-    Blobs(Vec<(BlobId, u64)>),
-    Refused(String),
-}
 
 /// What a world may do that not every backend can.
 #[derive(Clone, Copy, Debug)]

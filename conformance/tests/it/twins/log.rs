@@ -159,7 +159,9 @@ impl Faulty {
                 }
                 return range;
             }
-            Fault::AcknowledgesEarly if is_child() => return self.later(session, events).await,
+            Fault::AcknowledgesEarly if super::retry::is_child() => {
+                return self.later(session, events).await;
+            }
             _ => {}
         }
         let range = self.inner.append(session, events, condition).await?;
@@ -167,26 +169,6 @@ impl Faulty {
             Fault::TellsShortRanges => range.start..range.start.plus(1).min(range.end),
             _ => range,
         })
-    }
-
-    /// Keeps appends in memory, and writes eight at once when the next comes.
-    async fn later(&self, session: &SessionRef, events: Vec<NewEvent>) -> Result<Range<SeqNum>> {
-        let waiting = self.known().late.len();
-        if waiting == 8 {
-            let late = std::mem::take(&mut self.known().late);
-            for (session, events) in late {
-                self.inner
-                    .append(&session, events, AppendCondition::NONE)
-                    .await?;
-            }
-        }
-        let stored = self.inner.head(&session.id).await?.1.tail;
-        let mut known = self.known();
-        let late: usize = known.late.iter().map(|(_, e)| e.len()).sum();
-        let start = stored.plus(late as u64);
-        let end = start.plus(events.len() as u64);
-        known.late.push((session.clone(), events));
-        Ok(start..end)
     }
 
     fn damaged(&self, mut events: Vec<Event>) -> Vec<Event> {
@@ -406,9 +388,4 @@ impl EventLog for Faulty {
             deleted => deleted,
         }
     }
-}
-
-/// Whether this process is to be killed: only there does it acknowledge early.
-fn is_child() -> bool {
-    std::env::var_os("SESSIONLOG_CONFORMANCE_CHILD").is_some()
 }

@@ -6,6 +6,7 @@
     reason = "a twin that can't be built fails its test"
 )]
 
+mod beside;
 mod blob;
 mod fault;
 mod files;
@@ -165,6 +166,7 @@ fn every_law_has_a_twin() {
     let caught: BTreeSet<_> = memory::ALL
         .iter()
         .chain(memory::OTHERS)
+        .chain(beside::ALL)
         .chain(files::ALL)
         .chain(files::OTHERS)
         .flat_map(|(_, laws)| laws.iter().copied())

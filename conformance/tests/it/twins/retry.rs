@@ -105,4 +105,33 @@ impl Faulty {
             _ => events,
         }))
     }
+
+    /// Keeps appends in memory, and writes eight at once when the next comes.
+    pub(super) async fn later(
+        &self,
+        session: &SessionRef,
+        events: Vec<NewEvent>,
+    ) -> Result<Range<SeqNum>> {
+        let waiting = self.known().late.len();
+        if waiting == 8 {
+            let late = std::mem::take(&mut self.known().late);
+            for (session, events) in late {
+                self.inner
+                    .append(&session, events, AppendCondition::NONE)
+                    .await?;
+            }
+        }
+        let stored = self.inner.head(&session.id).await?.1.tail;
+        let mut known = self.known();
+        let late: usize = known.late.iter().map(|(_, e)| e.len()).sum();
+        let start = stored.plus(late as u64);
+        let end = start.plus(events.len() as u64);
+        known.late.push((session.clone(), events));
+        Ok(start..end)
+    }
+}
+
+/// Whether this process is to be killed: only there does it acknowledge early.
+pub(super) fn is_child() -> bool {
+    std::env::var_os("SESSIONLOG_CONFORMANCE_CHILD").is_some()
 }
