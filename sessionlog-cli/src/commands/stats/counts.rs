@@ -47,13 +47,13 @@ impl Counts {
             self.first = Some(self.first.map_or(event.at, |at| at.min(event.at)));
             self.last = Some(self.last.map_or(event.at, |at| at.max(event.at)));
         }
-        if event.kind == kinds::MESSAGE {
-            if let Ok(message) = event.data.view::<Message<'_>>() {
-                *self.messages.entry(message.role.as_str()).or_default() += 1;
-                self.calls += message.calls.len() as u64;
-                self.results += message.results.len() as u64;
-                self.open.add(&message);
-            }
+        if event.kind == kinds::MESSAGE
+            && let Ok(message) = event.data.view::<Message<'_>>()
+        {
+            *self.messages.entry(message.role.as_str()).or_default() += 1;
+            self.calls += message.calls.len() as u64;
+            self.results += message.results.len() as u64;
+            self.open.add(&message);
         }
         self.transcript.apply(&slim(event));
     }

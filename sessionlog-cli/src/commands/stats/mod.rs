@@ -32,7 +32,7 @@ pub(crate) struct Stats {
     /// Prices of models, in US dollars for a million tokens
     ///
     /// A JSON object with all four prices of each model:
-    /// {"model-1": {"input": 3, "cache_read": 0.3, "cache_write": 3.75, "output": 15}}
+    /// `{"model-1": {"input": 3, "cache_read": 0.3, "cache_write": 3.75, "output": 15}}`
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 }
