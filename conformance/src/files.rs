@@ -70,10 +70,11 @@ impl Files {
         Ok(())
     }
 
-    /// The bytes of all files together.
-    pub(crate) fn len(&self) -> usize {
+    /// The bytes of all files together that are not zero: what was written, whether a store makes its
+    /// files longer by writing or before it.
+    pub(crate) fn filled(&self) -> usize {
         let contents = self.0.values().filter_map(|e| e.content.as_ref());
-        contents.map(Vec::len).sum()
+        contents.flatten().filter(|byte| **byte != 0).count()
     }
 
     /// Where a text stands: in a name or in a content.

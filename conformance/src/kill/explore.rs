@@ -51,16 +51,16 @@ pub(crate) async fn at_every_call(
         Budget::Deep => &[Moment::Half, Moment::After, Moment::Before],
     };
     for moment in moments {
-        let mut lens = Vec::new();
+        let mut fillings = Vec::new();
         for call in 1.. {
-            let Some(len) = run(bench, work, call, *moment, &check).await? else {
+            let Some(filled) = run(bench, work, call, *moment, &check).await? else {
                 break;
             };
-            lens.push(len);
+            fillings.push(filled);
         }
-        // Between the calls before and behind it, a half-written write has a length of its own.
+        // Between the calls before and behind it, a half-written write leaves a filling of its own.
         let grows = |w: &&[usize]| w.is_sorted_by(|a, b| a < b);
-        let torn = lens.windows(3).filter(grows).count();
+        let torn = fillings.windows(3).filter(grows).count();
         if *moment == Moment::Half && torn > 0 {
             bench.sometimes(TORN, torn as u64);
         }
@@ -68,7 +68,7 @@ pub(crate) async fn at_every_call(
     Ok(())
 }
 
-/// One child, and the length of what it left; `None` if it finished before it came to the call.
+/// One child, and how many bytes it left that are not zero; `None` if it finished before it came to the call.
 async fn run(
     bench: &Bench,
     work: &str,
@@ -87,9 +87,9 @@ async fn run(
             return Ok(None);
         }
         bench.sometimes(KILLS, 1);
-        let len = Files::below(place.dir())?.len();
+        let filled = Files::below(place.dir())?.filled();
         check(&place, &ended).await?;
-        Ok(Some(len))
+        Ok(Some(filled))
     };
     checked.await.map_err(|end| {
         let moment = moment.name().to_owned();
