@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sessionlog::Result;
+use sessionlog::{Error, Result};
 
 use super::sniff::{Looks, looks};
 use super::{Format, io_error};
@@ -73,6 +73,13 @@ pub fn scan(paths: &[PathBuf], format: Option<Format>) -> Result<Scan> {
         if meta.is_dir() {
             fs::read_dir(path).map_err(|e| io_error("the folder can't be read", path, e))?;
             walk.folder(path);
+        } else if !meta.is_file() {
+            // Reading it could wait for ever, and what was read could not be read again.
+            return Err(Error::invalid(format!(
+                "this is no file but a pipe or a device, write what it gives to a file and import \
+                 that: {}",
+                path.display()
+            )));
         } else {
             let found = walk.candidate(path, meta.len())?;
             walk.add(found);

@@ -20,14 +20,15 @@ use super::write::unreadable;
 const LARGEST: u64 = 1 << 20;
 const NAME: &str = "meta.json";
 
-/// Reads the file, if it is there and is text.
+/// Reads the file, if it is there and is text. A link is not followed, as nowhere in a folder, and a
+/// pipe would be waited for.
 pub(crate) fn read(path: &Path) -> Result<Option<Sidecar>> {
-    let len = match std::fs::metadata(path) {
-        Ok(meta) => meta.len(),
+    let meta = match std::fs::symlink_metadata(path) {
+        Ok(meta) => meta,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(unreadable(path, e)),
     };
-    if len > LARGEST {
+    if !meta.is_file() || meta.len() > LARGEST {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(|e| unreadable(path, e))?;

@@ -268,3 +268,43 @@ fn a_sub_agent_names_the_session_it_belongs_to() {
         events[0].data
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_at_once_and_not_waited_for() {
+    let files = Files::new();
+    let pipe = files.path("pipe.jsonl");
+    make_pipe(&pipe);
+    let error = scan(&[pipe], None).unwrap_err();
+    assert_eq!(*error.kind(), sessionlog::ErrorKind::InvalidInput);
+    assert!(error.message().contains("pipe"), "{error}");
+    let error = scan(&["/dev/null".into()], None).unwrap_err();
+    assert!(error.message().contains("device"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_beside_a_history_is_neither_followed_nor_waited_for() {
+    let files = Files::new();
+    files.write("outside", r#"{"title":"from outside"}"#);
+    let history = "{\"role\":\"user\",\"content\":\"x\"}\n";
+    for name in ["pipe", "folder", "link", "loop"] {
+        files.write(&format!("{name}/history.jsonl"), history);
+        let meta = files.path(&format!("{name}/meta.json"));
+        match name {
+            "pipe" => make_pipe(&meta),
+            "folder" => std::fs::create_dir(&meta).unwrap(),
+            "link" => std::os::unix::fs::symlink("../outside", &meta).unwrap(),
+            _ => std::os::unix::fs::symlink("meta.json", &meta).unwrap(),
+        }
+        let outcome = files.import(&format!("{name}/history.jsonl"));
+        assert_eq!(outcome.status, Status::Imported, "{name}");
+        assert_eq!(outcome.new_events, 1, "{name}");
+    }
+}
+
+#[cfg(unix)]
+fn make_pipe(path: &std::path::Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
