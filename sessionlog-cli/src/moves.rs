@@ -1,5 +1,7 @@
 //! Moves of the head: what one changes, before and after it is made.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use sessionlog::transcript::{Item, Origin, Transcript, text_of};
 use sessionlog::{
@@ -127,8 +129,9 @@ impl Move {
         session.load(&mut transcript, agent).await?;
         let after = briefs(&transcript, agent)?;
         let only = |all: &[Brief], other: &[Brief]| {
-            let there = |brief: &&Brief| other.iter().all(|it| it.seq != brief.seq);
-            all.iter().filter(there).cloned().collect::<Vec<_>>()
+            let other: HashSet<u64> = other.iter().map(|brief| brief.seq).collect();
+            let gone = all.iter().filter(|brief| !other.contains(&brief.seq));
+            gone.cloned().collect::<Vec<_>>()
         };
         Ok(Self {
             hidden: only(&before, &after),

@@ -36,6 +36,7 @@ mod pipes;
 #[cfg(feature = "jsonl")]
 mod places;
 mod replay_corpus;
+mod replay_moved;
 mod replay_shapes;
 mod rm;
 mod show;

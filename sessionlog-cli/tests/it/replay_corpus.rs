@@ -17,7 +17,7 @@ use crate::import_support::{Files, data};
 const DIALECTS: [Dialect; 3] = [Dialect::Anthropic, Dialect::Chat, Dialect::Responses];
 
 /// Reads what the conversations lack, as `Session::load` does.
-fn load(transcript: &mut Transcript, log: &[Event]) {
+pub(crate) fn load(transcript: &mut Transcript, log: &[Event]) {
     let agents: Vec<_> = transcript.agents().map(ToOwned::to_owned).collect();
     for agent in agents
         .iter()
@@ -157,9 +157,9 @@ fn real_sessions_replay_with_the_counts_of_an_independent_script() {
 }
 
 #[test]
-fn every_prefix_of_every_file_is_a_conversation_that_apis_accept() {
+fn every_prefix_of_the_other_files_is_a_conversation_that_apis_accept() {
     let files = Files::new();
-    let mut folders = vec![std::path::PathBuf::from("."), "own".into(), "kvit".into()];
+    let mut folders = vec![std::path::PathBuf::from("own"), "kvit".into()];
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -176,5 +176,5 @@ fn every_prefix_of_every_file_is_a_conversation_that_apis_accept() {
             }
         }
     }
-    assert!(seen >= 14, "{seen}");
+    assert!(seen >= 7, "{seen}");
 }
