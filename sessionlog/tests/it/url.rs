@@ -38,7 +38,7 @@ fn a_store_of_another_backend_is_not_opened_and_not_changed() {
 
 fn keeps(url: &str) {
     pollster::block_on(async {
-        let session = sessionlog::open(&url)
+        let session = sessionlog::open(url)
             .await
             .unwrap()
             .create("s".parse().unwrap())
