@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    append, audit, branches, completions, demo, export, fork, head, import, ls, man, repair, rm,
-    rollback, show, stats, tail, verify, wake,
+    append, audit, branches, completions, copy, demo, export, fork, head, import, ls, man, repair,
+    rm, rollback, show, stats, tail, verify, wake,
 };
 use crate::context::Context;
 use crate::exit::EXIT_CODES;
@@ -61,6 +61,7 @@ pub(crate) enum Command {
     Append(append::Append),
     Tail(tail::Tail),
     Export(export::Export),
+    Copy(copy::Copy),
     Stats(stats::Stats),
     Wake(wake::Wake),
     Branches(branches::Branches),
@@ -112,6 +113,7 @@ impl Command {
             Self::Append(it) => it.run(cx).await,
             Self::Tail(it) => it.run(cx).await,
             Self::Export(it) => it.run(cx).await,
+            Self::Copy(it) => it.run(cx).await,
             Self::Stats(it) => it.run(cx).await,
             Self::Wake(it) => it.run(cx).await,
             Self::Branches(it) => it.run(cx).await,

@@ -31,6 +31,24 @@ impl Exit {
         self.0
     }
 
+    /// The worse of two: damage first, then faults of the program, then what a person has to decide,
+    /// then what may go away by itself.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        const FROM_THE_WORST: [Exit; 7] = [
+            Exit::DAMAGE,
+            Exit::OTHER,
+            Exit::HELD,
+            Exit::UNSUPPORTED,
+            Exit::INPUT,
+            Exit::UNAVAILABLE,
+            Exit::NOT_FOUND,
+        ];
+        let both = [self, other];
+        let worst = FROM_THE_WORST.into_iter().find(|exit| both.contains(exit));
+        worst.unwrap_or(Self::OK)
+    }
+
     /// The exit for an error of this kind.
     pub fn of(kind: &ErrorKind) -> Self {
         match kind {

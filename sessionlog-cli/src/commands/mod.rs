@@ -4,6 +4,7 @@ pub(crate) mod append;
 pub(crate) mod audit;
 pub(crate) mod branches;
 pub(crate) mod completions;
+pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod fork;

@@ -8,6 +8,10 @@
 
 mod append;
 mod audit;
+#[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
+mod backends;
+#[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
+mod copy;
 #[cfg(feature = "jsonl")]
 mod damage;
 #[cfg(feature = "jsonl")]

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::files::Files;
 
 /// Megabytes of address space, the program itself and its stack included.
-const ROOM: usize = 32;
+const ROOM: usize = 48;
 
 /// Runs the program with little memory; its output is counted and dropped.
 fn run(files: &Files, args: &str) -> u64 {
@@ -40,10 +40,10 @@ fn every_command_streams() {
         "x".repeat(100_000)
     );
     let some = line.repeat(100);
-    for _ in 0..4 {
+    for _ in 0..6 {
         files.feed("append --create s1", some.as_bytes()).ok();
     }
-    let size = 400 * 100_000;
+    let size = 600 * 100_000;
     assert!(size > ROOM << 20);
     for args in ["show s1", "show s1 --json", "export s1 --format events"] {
         assert!(run(&files, args) > size as u64, "{args}");
@@ -55,6 +55,7 @@ fn every_command_streams() {
         "stats s1",
         "verify",
         "ls",
+        "copy jsonl:store jsonl:copied",
     ] {
         assert!(run(&files, args) < 200_000, "{args}");
     }
