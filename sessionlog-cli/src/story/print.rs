@@ -57,6 +57,10 @@ impl Teller {
         for item in &conversation.items() {
             if let Some(rest) = &mut rest {
                 rest.until(item.seq, out).await?;
+                rest.checkpoint = match item.origin {
+                    Origin::Checkpoint => Some(item.seq),
+                    _ => rest.checkpoint,
+                };
             }
             untold.told += 1;
             self.item(item, story, &mut log, out).await?;
@@ -113,6 +117,8 @@ struct Rest<'s> {
     events: sessionlog::Events,
     next: Option<Event>,
     hidden: Vec<SeqNum>,
+    /// The checkpoint that was told as an item.
+    checkpoint: Option<SeqNum>,
 }
 
 impl<'s> Rest<'s> {
@@ -124,6 +130,7 @@ impl<'s> Rest<'s> {
             events,
             next,
             hidden,
+            checkpoint: None,
         }
     }
 
@@ -142,7 +149,9 @@ impl<'s> Rest<'s> {
                 if let Some(mark) = mark {
                     view.marked(out, &event, mark)?;
                 }
-            } else if [kinds::ROLLBACK, kinds::HEAD, kinds::COMPACTION].contains(&event.kind) {
+            } else if [kinds::ROLLBACK, kinds::HEAD, kinds::COMPACTION].contains(&event.kind)
+                && self.checkpoint != Some(event.seq)
+            {
                 view.event(out, &event)?;
             }
         }

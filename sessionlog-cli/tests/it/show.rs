@@ -131,7 +131,6 @@ try two
             "user · covered by a compaction · 2026-05-04 08:00:00 · #0",
             "assistant · covered by a compaction · 2026-05-04 08:01:00 · #1",
             "user · checkpoint · injected · #2",
-            "· #2 compaction {\"summary\":\"so far\"}",
             "user · left behind · 2026-05-04 08:03:00 · #3",
             "assistant · left behind · 2026-05-04 08:04:00 · #4",
             "· #5 rollback {\"dropped\":2}",

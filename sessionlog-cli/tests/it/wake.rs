@@ -9,7 +9,6 @@ fn what_was_interrupted_is_told_before_the_conversation() {
         "\
 s1: 5 events, lease 1
 interrupted:
-  the model has not replied to the last message
   turn t1 did not end (#1)
   call → bash c1 has no result (#3)
   permission p1 waits: bash ls (#4)

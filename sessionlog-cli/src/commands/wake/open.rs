@@ -98,7 +98,7 @@ pub(crate) fn print_open(it: &Interrupted, cx: &mut Context<'_, '_>) -> Outcome<
         return Ok(());
     }
     writeln!(out, "{}", paint.warn("interrupted:"))?;
-    if it.unanswered {
+    if it.unanswered && it.calls.is_empty() {
         writeln!(out, "  the model has not replied to the last message")?;
     }
     for (seq, turn) in &it.turns {
