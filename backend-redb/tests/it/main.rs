@@ -7,6 +7,7 @@
 
 mod conformance;
 mod damage;
+mod golden;
 mod processes;
 mod upkeep;
 mod util;
