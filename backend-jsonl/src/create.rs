@@ -32,6 +32,8 @@ impl Jsonl {
                     drop(lock);
                     match made {
                         Ok(()) => break,
+                        // As below, but a moment later.
+                        Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
                         Err(e) => {
                             drop(fs::remove_dir_all(&unfinished));
                             self.refuse_if_there(session, &dir)?;
@@ -111,9 +113,6 @@ fn sweep(root: &Root) {
         let listed = fs::read_dir(root.path().join(name)).ok();
         listed.into_iter().flatten().flatten().map(|e| e.path())
     };
-    for path in entries(TRASH) {
-        drop(fs::remove_dir_all(path));
-    }
     for path in entries(NEW) {
         let lock = open_write(&path.join(APPEND_LOCK));
         let abandoned = match &lock {
@@ -122,7 +121,13 @@ fn sweep(root: &Root) {
             Err(e) => e.kind() == Io::NotFound,
         };
         if abandoned {
-            drop(fs::remove_dir_all(path));
+            // Taken apart only once it has no name in common with a session: if its maker lives after
+            // all, one of the two renames finds nothing.
+            let trash = root.path().join(TRASH);
+            drop(make_dir(&trash).and_then(|()| fs::rename(&path, trash.join(unique()))));
         }
+    }
+    for path in entries(TRASH) {
+        drop(fs::remove_dir_all(path));
     }
 }

@@ -309,3 +309,29 @@ fn child_that_can_only_read() {
         assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
     }
 }
+
+#[test]
+fn sessions_made_at_once_are_not_taken_for_leftovers() {
+    let (dir, _, _) = with_events(0);
+    std::thread::scope(|scope| {
+        for maker in 0..4 {
+            let dir = &dir;
+            scope.spawn(move || {
+                let store = open(dir);
+                for n in 0..60 {
+                    let session = SessionRef::fresh(id(&format!("m{maker}-{n}")));
+                    block_on(store.create(&session)).unwrap();
+                    append(&store, &session, &["1"]).unwrap();
+                }
+            });
+        }
+    });
+    let store = open(&dir);
+    for maker in 0..4 {
+        for n in 0..60 {
+            let id = id(&format!("m{maker}-{n}"));
+            let (session, head) = block_on(store.head(&id)).unwrap();
+            assert_eq!(head.tail, SeqNum::new(1), "{}", session.id);
+        }
+    }
+}
