@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
+use sessionlog_core::SeqNum;
+
 use crate::format::Envelope;
 use sessionlog_local::files::{read_range, wide};
 
@@ -12,36 +14,40 @@ const SMALL: u64 = 16 << 10;
 /// How much is read to look for a newline.
 const BLOCK: u64 = 8 << 10;
 
-/// Why a place was not found.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    /// The line at this byte is no event.
-    Damaged(u64),
-    /// The file can't be read.
-    Failed(io::Error),
-}
-
-impl From<io::Error> for Lost {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error)
-    }
+/// What [`first`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where the line begins; the end of the lines if there is none.
+    pub(crate) offset: u64,
+    /// Its position.
+    pub(crate) seq: Option<SeqNum>,
+    /// Where lines that are no events begin, right before it: one of them may have been it.
+    pub(crate) behind: Option<u64>,
+    /// Whether a line that is no event was met on the way.
+    pub(crate) damaged: Option<u64>,
 }
 
 /// Where the first line begins for which `reached` holds; the end of `lines` if there is none.
-/// `reached` must go from false to true once along the log. `guess` is tried first.
+/// `reached` must go from false to true once along the log. `guess` is tried first. Lines that are no
+/// events are passed over.
 pub(crate) fn first(
     file: &File,
     lines: Range<u64>,
     guess: Option<u64>,
     reached: impl Fn(&Envelope<'_>) -> Option<bool>,
-) -> Result<u64, Lost> {
+) -> io::Result<Found> {
     let search = Search { file, reached };
     let Range {
         start: mut low,
-        end: mut answer,
+        end: mut high,
     } = lines;
-    // Lines that begin in `low..high` may be the answer; `low` begins one that is not known.
-    let mut high = answer;
+    // Lines that begin in `low..high` may be it; `low` begins one that is not known.
+    let mut found = Found {
+        offset: high,
+        seq: None,
+        behind: None,
+        damaged: None,
+    };
     let mut guesses = guess
         .into_iter()
         .flat_map(|at| [at.saturating_sub(SMALL), at.saturating_add(SMALL)]);
@@ -49,17 +55,47 @@ pub(crate) fn first(
         let middle = guesses
             .find(|at| (low..high).contains(at))
             .unwrap_or(low + (high - low) / 2);
-        match search.line_behind(middle, high)? {
-            None => high = middle + 1,
-            Some(start) if search.reached(start)? => (high, answer) = (start, start),
-            Some(start) => low = start,
+        let mut from = middle;
+        let mut behind = None;
+        loop {
+            let Some(start) = search.line_behind(from, high)? else {
+                // Only lines that are no events, or the rest of one: nothing is known of them.
+                found.behind = behind.or(found.behind);
+                high = middle + 1;
+                break;
+            };
+            match search.look(start)? {
+                Some((true, seq)) => {
+                    (found.offset, found.seq, found.behind) = (start, Some(seq), None);
+                    high = start;
+                    break;
+                }
+                Some((false, _)) => {
+                    low = start;
+                    break;
+                }
+                None => {
+                    behind = behind.or(Some(start));
+                    found.damaged = found.damaged.or(behind);
+                    from = start;
+                }
+            }
         }
     }
     let window = read_range(file, low, high + wide(Envelope::MAX_LEN))?;
     let mut line = window.as_slice();
+    let mut behind = None;
     while low < high {
-        if search.judge(line, low)? {
-            return Ok(low);
+        match search.judge(line) {
+            Some((true, seq)) => {
+                (found.offset, found.seq, found.behind) = (low, Some(seq), behind);
+                return Ok(found);
+            }
+            Some((false, _)) => behind = None,
+            None => {
+                behind = behind.or(Some(low));
+                found.damaged = found.damaged.or(behind);
+            }
         }
         let Some(newline) = memchr::memchr(b'\n', line) else {
             break;
@@ -67,7 +103,8 @@ pub(crate) fn first(
         line = line.get(newline + 1..).unwrap_or_default();
         low += wide(newline) + 1;
     }
-    Ok(answer)
+    found.behind = behind.or(found.behind);
+    Ok(found)
 }
 
 struct Search<'a, F> {
@@ -76,19 +113,19 @@ struct Search<'a, F> {
 }
 
 impl<F: Fn(&Envelope<'_>) -> Option<bool>> Search<'_, F> {
-    fn reached(&self, start: u64) -> Result<bool, Lost> {
+    /// Whether the line at `start` is reached, and its position; `None` if it is no event.
+    fn look(&self, start: u64) -> io::Result<Option<(bool, SeqNum)>> {
         let line = read_range(self.file, start, start + wide(Envelope::MAX_LEN))?;
-        self.judge(&line, start)
+        Ok(self.judge(&line))
     }
 
-    fn judge(&self, line: &[u8], start: u64) -> Result<bool, Lost> {
-        Envelope::read(line)
-            .and_then(|(envelope, _)| (self.reached)(&envelope))
-            .ok_or(Lost::Damaged(start))
+    fn judge(&self, line: &[u8]) -> Option<(bool, SeqNum)> {
+        let (envelope, _) = Envelope::read(line)?;
+        Some(((self.reached)(&envelope)?, envelope.seq))
     }
 
     /// The first line that begins behind `at` and before `end`.
-    fn line_behind(&self, at: u64, end: u64) -> Result<Option<u64>, Lost> {
+    fn line_behind(&self, at: u64, end: u64) -> io::Result<Option<u64>> {
         let mut from = at;
         while from < end {
             let bytes = read_range(self.file, from, (from + BLOCK).min(end))?;

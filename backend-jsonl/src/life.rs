@@ -15,7 +15,7 @@ use sessionlog_core::{
 
 use crate::commit::{Bench, Request};
 use crate::dir::{APPEND_LOCK, EVENTS, SessionDir};
-use crate::find::{self, Lost};
+use crate::find::{self, Found};
 use crate::format::{Envelope, scan};
 use crate::header::{self, Header};
 use crate::root::Root;
@@ -300,24 +300,41 @@ impl Life {
         let share = |n: u64| u128::from(last - first) * u128::from(n);
         let guess = share(seq.get()) / u128::from(end.head.tail.get()).max(1);
         let guess = first.saturating_add(u64::try_from(guess).unwrap_or(0));
-        self.first(end, Some(guess), |envelope| Some(envelope.seq >= seq))
+        let found = self.find(end, Some(guess), |envelope| Some(envelope.seq >= seq))?;
+        match found.behind {
+            Some(damaged) if found.seq != Some(seq) => Err(self.no_event(damaged)),
+            _ => Ok(found.offset),
+        }
     }
 
-    /// Where the first line begins for which `reached` holds.
+    /// Where the first line begins for which `reached` holds. A line on the way that is no event is an
+    /// error: it may have been one for which it holds.
     pub(crate) fn first(
         &self,
         end: End,
         guess: Option<u64>,
         reached: impl Fn(&Envelope<'_>) -> Option<bool>,
     ) -> Result<u64> {
+        let found = self.find(end, guess, reached)?;
+        match found.damaged {
+            Some(damaged) => Err(self.no_event(damaged)),
+            None => Ok(found.offset),
+        }
+    }
+
+    fn find(
+        &self,
+        end: End,
+        guess: Option<u64>,
+        reached: impl Fn(&Envelope<'_>) -> Option<bool>,
+    ) -> Result<Found> {
         let lines = self.begin.offset..end.offset;
-        find::first(&self.file, lines, guess, reached).map_err(|lost| match lost {
-            Lost::Failed(e) => failed("read", &self.events)(e),
-            Lost::Damaged(offset) => {
-                let place = Place::file(self.dir.relative(EVENTS)).with_session(&self.session.id);
-                Error::corrupt(place.with_offset(offset), "the line is not an event")
-            }
-        })
+        find::first(&self.file, lines, guess, reached).map_err(failed("read", &self.events))
+    }
+
+    fn no_event(&self, offset: u64) -> Error {
+        let place = Place::file(self.dir.relative(EVENTS)).with_session(&self.session.id);
+        Error::corrupt(place.with_offset(offset), "the line is not an event")
     }
 
     /// Whether the log still has the event at the end that was known before.

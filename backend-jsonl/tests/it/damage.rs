@@ -170,3 +170,47 @@ fn a_newer_format_is_refused_with_both_versions() {
         "{message}"
     );
 }
+
+#[test]
+fn a_damaged_line_does_not_hide_the_whole_events_around_it() {
+    for n in [12_u64, 3000] {
+        let (_dir, store, session) = with_events(0);
+        let all: Vec<_> = (0..n).map(|n| event(&format!("{{\"n\":{n}}}"))).collect();
+        for batch in all.chunks(500) {
+            for one in batch.chunks(if n > 100 { 500 } else { 1 }) {
+                block_on(store.append(&session, one.to_vec(), NONE)).unwrap();
+            }
+        }
+        append(&store, &session, &["null"]).unwrap();
+        let path = log_path(&store, "s");
+        let whole = fs::read(&path).unwrap();
+        let starts = line_starts(&whole);
+        for bad in [1, 5, n / 2, n - 3] {
+            let mut changed = whole.clone();
+            changed[starts[usize::try_from(bad).unwrap()] + 3] ^= 1;
+            fs::write(&path, &changed).unwrap();
+            let store = reopened(&store);
+            for from in (0..n).filter(|from| from.abs_diff(bad) < 9 || from % 97 == 0) {
+                let range = SeqNum::new(from)..SeqNum::new(from + 1);
+                let read = read_range(&store, &session, range);
+                if from == bad {
+                    let error = read.unwrap_err();
+                    let ErrorKind::Corrupt { place } = error.kind() else {
+                        panic!("{error}");
+                    };
+                    let at = starts[usize::try_from(bad).unwrap()] as u64;
+                    assert_eq!(place.offset, Some(at));
+                } else {
+                    let texts = texts(&read.unwrap());
+                    assert_eq!(texts, [format!("{{\"n\":{from}}}")], "{bad}");
+                }
+            }
+        }
+    }
+}
+
+/// Where the events of a log begin.
+fn line_starts(bytes: &[u8]) -> Vec<usize> {
+    let newlines = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n');
+    newlines.map(|(at, _)| at + 1).collect()
+}
