@@ -23,6 +23,8 @@ struct Check {
     end: Head,
     limit: SeqNum,
     source: Option<Chunks>,
+    /// What was found behind events that are whole, and is told after them.
+    damage: Option<Error>,
 }
 
 /// The verified chunks of a range. `base` is the verified end before `range.start`, if known.
@@ -54,6 +56,7 @@ pub(crate) fn verified(
             end,
             limit,
             source,
+            damage: None,
         })
     };
     stream::once(opened)
@@ -68,6 +71,10 @@ impl Check {
     fn run(self) -> impl Stream<Item = Result<(Vec<Event>, Head)>> + Send {
         stream::unfold(self, |mut check| async move {
             loop {
+                if let Some(error) = check.damage.take() {
+                    check.source = None;
+                    return Some((Err(error), check));
+                }
                 let chunk = check.source.as_mut()?.next().await;
                 let verified = match chunk {
                     Some(Ok(events)) => check.verify(events),
@@ -98,9 +105,15 @@ impl Check {
             }
             (None, _) => return Err(self.ended(self.start.minus(1), "the log has a gap")),
         };
+        let mut whole = 0;
         for event in &events {
-            head.verify(&self.session.id, event)?;
+            if let Err(error) = head.verify(&self.session.id, event) {
+                self.damage = Some(error);
+                break;
+            }
+            whole += 1;
         }
+        events.truncate(whole);
         if head.tail > self.limit {
             return Err(Error::internal(format!(
                 "the backend read beyond {}",

@@ -72,6 +72,27 @@ fn missing_doubled_swapped_and_lost_events_are_found() {
 }
 
 #[test]
+fn what_is_before_the_damage_is_handed_out() {
+    pollster::block_on(async {
+        let backend = Wrapper::default();
+        let store = Store::new(backend.clone());
+        let session = store.create("s".parse().unwrap()).await.unwrap();
+        let events = (0..10).map(|n| message(&n.to_string())).collect();
+        session.append(events).await.unwrap();
+        let store = Store::new(backend.tampered(|events| {
+            let changed = events.iter_mut().filter(|e| e.seq.get() == 4);
+            changed.for_each(|e| e.at = Timestamp::EPOCH);
+        }));
+        let session = store.open(session.id()).await.unwrap();
+        let mut events = session.read(SeqNum::all());
+        assert_eq!(events.next_chunk().await.unwrap().unwrap().len(), 4);
+        let error = events.next_chunk().await.unwrap().unwrap_err();
+        assert!(error.is_corrupt(), "{error}");
+        assert!(events.next_chunk().await.is_none());
+    });
+}
+
+#[test]
 fn another_session_and_another_life_do_not_pass() {
     pollster::block_on(async {
         let a = SessionRef::fresh("a".parse().unwrap());

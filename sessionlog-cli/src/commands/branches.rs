@@ -49,7 +49,8 @@ impl Branches {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let session = cx.session(&self.id).await?;
         let agent = self.agent.as_deref();
-        let story = Story::read(&session, agent).await?;
+        let mut story = Story::read(&session, agent).await?;
+        story.end()?;
         if !story.is_known() {
             return Err(unknown_agent(&story, agent));
         }

@@ -72,7 +72,7 @@ impl Export {
             }
             Format::Events => events(session, out, |out, event| json::event(out, event)).await?,
             Format::Text => {
-                let story = Story::read(session, None).await?;
+                let mut story = Story::read(session, None).await?;
                 let teller = Teller {
                     paint: Paint::new(false),
                     width: None,
@@ -80,6 +80,7 @@ impl Export {
                     all: true,
                 };
                 teller.tell(session, &story, out).await?;
+                story.end()?;
             }
         }
         Ok(())

@@ -91,8 +91,9 @@ impl Show {
         if log || !self.kind.is_empty() || (cx.json() && !wanted) {
             return self.log(&session, cx).await;
         }
-        let story = Story::read(&session, self.agent.as_deref()).await?;
+        let mut story = Story::read(&session, self.agent.as_deref()).await?;
         if !story.is_known() {
+            story.end()?;
             return Err(unknown_agent(&story, self.agent.as_deref()));
         }
         let teller = Teller {
@@ -102,6 +103,7 @@ impl Show {
             all: self.all && !cx.json(),
         };
         let untold = teller.tell(&session, &story, cx.out()).await?;
+        story.end()?;
         self.hints(&session, &story, untold, cx).await?;
         Ok(Exit::OK)
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use sessionlog::transcript::{Compaction, Message, Transcript, kinds};
-use sessionlog::{Event, Projection, Result, SeqNum, Session, Timestamp};
+use sessionlog::{Error, Event, Projection, Result, SeqNum, Session, Timestamp};
 
 use self::fetch::Fetch;
 pub(crate) use self::print::{Teller, Untold};
@@ -26,6 +26,8 @@ pub(crate) struct Story {
     covered: BTreeSet<SeqNum>,
     /// How many messages the other agents have, the main one under the empty name.
     others: BTreeMap<String, u64>,
+    /// Why the log could be read no further.
+    broken: Option<Error>,
 }
 
 /// So many messages of a branch are looked at for words.
@@ -41,7 +43,8 @@ struct Speaker {
 }
 
 impl Story {
-    /// Reads a session for the conversation of an agent, `None` for the main one.
+    /// Reads a session for the conversation of an agent, `None` for the main one: all of it, or as far
+    /// as it can be read.
     pub(crate) async fn read(session: &Session, agent: Option<&str>) -> Result<Self> {
         let mut story = Self {
             agent: agent.map(ToOwned::to_owned),
@@ -49,7 +52,13 @@ impl Story {
         };
         let mut events = session.read(SeqNum::all());
         while let Some(chunk) = events.next_chunk().await {
-            chunk?.iter().for_each(|event| story.add(event));
+            match chunk {
+                Ok(chunk) => chunk.iter().for_each(|event| story.add(event)),
+                Err(error) => {
+                    story.broken = Some(error);
+                    break;
+                }
+            }
         }
         for range in story.transcript.missing(agent) {
             let mut lacking = Vec::new();
@@ -97,6 +106,11 @@ impl Story {
         let shown = self.shown()?;
         let all = self.messages.iter().copied();
         Ok(all.filter(|seq| !shown.contains(seq)).collect())
+    }
+
+    /// Ends with the error that the log broke off at, if it did: what is before it was told.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        self.broken.take().map_or(Ok(()), Err)
     }
 
     /// The other agents of the session and how many messages each has.

@@ -44,6 +44,8 @@ mod replay_moved;
 mod replay_shapes;
 mod rm;
 mod show;
+#[cfg(feature = "jsonl")]
+mod show_damaged;
 mod stats;
 mod support;
 mod tail;
