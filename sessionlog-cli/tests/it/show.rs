@@ -148,6 +148,25 @@ try two
 }
 
 #[test]
+fn sub_agents_in_sessions_of_their_own_are_named() {
+    let world = World::new();
+    let said = user("hi");
+    for id in ["s1", "s1.agent-a", "s1.agent-b", "s10.agent-c"] {
+        world.session(id, &[("message", &said)]);
+    }
+    let ran = world.run("show s1");
+    assert_eq!(
+        ran.err,
+        "\
+hint: a sub-agent is in a session of its own: s1.agent-a
+hint: a sub-agent is in a session of its own: s1.agent-b
+"
+    );
+    assert!(ran.ok().contains("hi"));
+    assert_eq!(world.run("show s1 --json").err, "");
+}
+
+#[test]
 fn a_session_that_goes_on_elsewhere_says_where() {
     let world = World::new();
     world.session("s1", &[("session.succeeded", r#"{"by":"s2"}"#)]);

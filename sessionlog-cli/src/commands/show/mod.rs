@@ -165,8 +165,26 @@ impl Show {
             let (agent, n) = (line(agent), plural(n, "message"));
             cx.hint(&format!("the sub-agent {agent} has {n}: --agent {agent}"))?;
         }
+        sub_sessions(session, cx).await?;
         Ok(())
     }
+}
+
+/// Sub-agents whose events are in sessions of their own, as imports name them.
+async fn sub_sessions(session: &Session, cx: &mut Context<'_, '_>) -> Outcome<()> {
+    const TOLD: usize = 5;
+    let start = format!("{}.agent-", session.id());
+    // That they can't be listed is no fault of the session that was shown.
+    let mut all = cx.store().await?.ids().await.unwrap_or_default();
+    all.retain(|id| id.as_str().starts_with(&start));
+    all.sort_unstable();
+    for id in all.iter().take(TOLD) {
+        cx.hint(&format!("a sub-agent is in a session of its own: {id}"))?;
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(TOLD) {
+        cx.hint(&format!("and {more} more, see sessionlog ls"))?;
+    }
+    Ok(())
 }
 
 /// There is no such agent: those that there are.
