@@ -9,35 +9,46 @@ use crate::{Error, Result};
 
 /// Joins concurrent requests into commits, without a thread or a runtime of its own.
 ///
-/// The first request leads: it gives its executor one turn, so that all that is ready can queue up
-/// behind it, and then commits everything that has. What comes while that commit runs waits, and
-/// its first request leads next. A lone request commits at once, where it is polled.
+/// A request gives its executor one turn, so that all that is ready can queue up with it. The first
+/// that is polled behind that turn leads, and commits everything that has queued up. What comes
+/// while that commit runs waits, and leads or is committed next. A lone request commits where it is
+/// polled.
 ///
 /// Dropping the future of a request that is still queued takes it back; one that is being committed
-/// is committed.
+/// is committed. A future that was polled and is then left alone holds up no other, unless it leads
+/// already and waits for what its commit needs.
 pub struct Combiner<Req, Out> {
     queue: Mutex<Queue<Req, Out>>,
 }
 
 struct Queue<Req, Out> {
     waiting: VecDeque<(Req, Arc<Seat<Out>>)>,
+    /// A request waits for what its commit needs, or commits.
     led: bool,
 }
 
-/// Where one request waits.
+/// Where one request waits. Its lock is taken behind that of the queue, never before.
 struct Seat<Out>(Mutex<State<Out>>);
 
 enum State<Out> {
     Waiting(Option<Waker>),
-    Leading,
     Done(Result<Out>),
     Left,
 }
 
 impl<Out> Seat<Out> {
-    fn set(&self, state: State<Out>) {
-        if let State::Waiting(Some(waker)) = std::mem::replace(&mut *lock(&self.0), state) {
+    fn done(&self, outcome: Result<Out>) {
+        let before = std::mem::replace(&mut *lock(&self.0), State::Done(outcome));
+        // Without a lock: a waker may run anything, the drop of another request even.
+        if let State::Waiting(Some(waker)) = before {
             waker.wake();
+        }
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        match &mut *lock(&self.0) {
+            State::Waiting(waker) => waker.take(),
+            State::Done(_) | State::Left => None,
         }
     }
 }
@@ -73,46 +84,35 @@ impl<Req, Out> Combiner<Req, Out> {
         commit: impl FnOnce(G, Vec<Req>) -> Vec<Result<Out>>,
     ) -> Result<Out> {
         let ticket = self.queue(request);
-        if let Some(outcome) = ticket.outcome_or_lead().await {
-            return outcome;
-        }
-        yield_once().await;
+        let lead = loop {
+            if let Some(outcome) = ticket.outcome_or_turn().await {
+                return outcome;
+            }
+            yield_once().await;
+            if let Some(lead) = ticket.lead() {
+                break lead;
+            }
+        };
         let ready = ready.await;
         let (requests, seats) = lock(&self.queue).waiting.drain(..).unzip();
-        let round = Round {
-            combiner: self,
-            seats,
-        };
+        let round = Round { _lead: lead, seats };
         match ready {
             Ok(guard) => round.deliver(commit(guard, requests)),
             Err(error) => round.deliver(requests.iter().map(|_| Err(error.clone())).collect()),
         }
         ticket
-            .outcome_or_lead()
+            .outcome_or_turn()
             .await
             .unwrap_or_else(|| Err(lost()))
     }
 
     fn queue(&self, request: Req) -> Ticket<'_, Req, Out> {
-        let mut queue = lock(&self.queue);
-        let state = if queue.led {
-            State::Waiting(None)
-        } else {
-            State::Leading
-        };
-        queue.led = true;
-        let seat = Arc::new(Seat(Mutex::new(state)));
-        queue.waiting.push_back((request, Arc::clone(&seat)));
+        let seat = Arc::new(Seat(Mutex::new(State::Waiting(None))));
+        let queued = (request, Arc::clone(&seat));
+        lock(&self.queue).waiting.push_back(queued);
         Ticket {
             combiner: self,
             seat,
-        }
-    }
-
-    fn hand_over(queue: &mut Queue<Req, Out>) {
-        match queue.waiting.front() {
-            Some((_, next)) => next.set(State::Leading),
-            None => queue.led = false,
         }
     }
 }
@@ -127,50 +127,77 @@ struct Ticket<'a, Req, Out> {
     seat: Arc<Seat<Out>>,
 }
 
-impl<Req, Out> Ticket<'_, Req, Out> {
-    /// The outcome, or `None` if this request is to lead.
-    async fn outcome_or_lead(&self) -> Option<Result<Out>> {
+impl<'a, Req, Out> Ticket<'a, Req, Out> {
+    /// The outcome, or `None` if there is none yet and nobody leads.
+    async fn outcome_or_turn(&self) -> Option<Result<Out>> {
         poll_fn(|cx| {
+            // Dropped behind the locks, for the waker in it.
+            let before;
+            let queue = lock(&self.combiner.queue);
             let mut state = lock(&self.seat.0);
-            match std::mem::replace(&mut *state, State::Left) {
+            before = std::mem::replace(&mut *state, State::Left);
+            match before {
                 State::Done(outcome) => Poll::Ready(Some(outcome)),
-                State::Leading => {
-                    *state = State::Leading;
-                    Poll::Ready(None)
-                }
-                State::Waiting(_) => {
+                State::Waiting(_) if queue.led => {
                     *state = State::Waiting(Some(cx.waker().clone()));
                     Poll::Pending
+                }
+                State::Waiting(_) => {
+                    *state = State::Waiting(None);
+                    Poll::Ready(None)
                 }
                 State::Left => Poll::Ready(Some(Err(lost()))),
             }
         })
         .await
     }
+
+    /// Takes the lead, if nobody has it and this request is still queued.
+    fn lead(&self) -> Option<Lead<'a, Req, Out>> {
+        let mut queue = lock(&self.combiner.queue);
+        if queue.led || !matches!(*lock(&self.seat.0), State::Waiting(_)) {
+            return None;
+        }
+        queue.led = true;
+        Some(Lead(self.combiner))
+    }
 }
 
 impl<Req, Out> Drop for Ticket<'_, Req, Out> {
     fn drop(&mut self) {
-        if matches!(*lock(&self.seat.0), State::Done(_) | State::Left) {
+        if !matches!(*lock(&self.seat.0), State::Waiting(_)) {
             return;
         }
         let mut queue = lock(&self.combiner.queue);
-        let before = queue.waiting.len();
-        queue
-            .waiting
-            .retain(|(_, seat)| !Arc::ptr_eq(seat, &self.seat));
-        let was_queued = queue.waiting.len() < before;
-        let led = matches!(*lock(&self.seat.0), State::Leading);
-        if was_queued && led {
-            Combiner::hand_over(&mut queue);
-        }
+        let mut queued = queue.waiting.iter();
+        let place = queued.position(|(_, seat)| Arc::ptr_eq(seat, &self.seat));
+        let taken = place.and_then(|place| queue.waiting.remove(place));
+        drop(queue);
+        drop(taken);
     }
 }
 
-/// The requests of one commit; hands over when it is done, however it ends.
+/// The right to commit; given up however that ends.
+struct Lead<'a, Req, Out>(&'a Combiner<Req, Out>);
+
+impl<Req, Out> Drop for Lead<'_, Req, Out> {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0.queue);
+        queue.led = false;
+        // All of them, and not one that may be polled no more: who is polled first leads.
+        let wakers: Vec<Waker> = (queue.waiting.iter())
+            .filter_map(|(_, seat)| seat.waker())
+            .collect();
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The requests of one commit. Whatever has no outcome in the end is told so.
 struct Round<'a, Req, Out> {
-    combiner: &'a Combiner<Req, Out>,
     seats: Vec<Arc<Seat<Out>>>,
+    /// Given up behind the seats: who has no outcome then is queued.
+    _lead: Lead<'a, Req, Out>,
 }
 
 impl<Req, Out> Round<'_, Req, Out> {
@@ -180,17 +207,14 @@ impl<Req, Out> Round<'_, Req, Out> {
             .iter()
             .zip(outcomes)
         {
-            seat.set(State::Done(outcome));
+            seat.done(outcome);
         }
     }
 }
 
 impl<Req, Out> Drop for Round<'_, Req, Out> {
     fn drop(&mut self) {
-        self.seats
-            .iter()
-            .for_each(|seat| seat.set(State::Done(Err(lost()))));
-        Combiner::hand_over(&mut lock(&self.combiner.queue));
+        self.seats.iter().for_each(|seat| seat.done(Err(lost())));
     }
 }
 
@@ -245,6 +269,37 @@ mod tests {
         drop(leader);
         assert_eq!(pollster::block_on(second).unwrap(), 2);
         assert_eq!(pollster::block_on(third).unwrap(), 3);
+    }
+
+    #[test]
+    fn a_request_that_is_polled_no_more_once_held_up_all_behind_it() {
+        let combiner = Combiner::default();
+        let commits = AtomicUsize::new(0);
+        // As a `select!` leaves it that awaits another append in the branch that came first.
+        let mut left = Box::pin(combiner.submit(1, ready(Ok(())), echo(&commits)));
+        assert!(left.as_mut().now_or_never().is_none());
+        let second = combiner.submit(2, ready(Ok(())), echo(&commits));
+        assert_eq!(pollster::block_on(second).unwrap(), 2);
+        assert_eq!(pollster::block_on(left).unwrap(), 1);
+        assert_eq!(commits.into_inner(), 1);
+    }
+
+    #[test]
+    fn whoever_is_polled_first_leads_behind_a_commit() {
+        let combiner = Combiner::<u8, u8>::default();
+        let all = |(), requests: Vec<u8>| requests.into_iter().map(Ok).collect();
+        let never = futures_util::future::pending::<Result<()>>();
+        let mut leader = Box::pin(combiner.submit(1, never, all));
+        for _ in 0..2 {
+            assert!(leader.as_mut().now_or_never().is_none());
+        }
+        let mut second = Box::pin(combiner.submit(2, ready(Ok(())), all));
+        let mut third = Box::pin(combiner.submit(3, ready(Ok(())), all));
+        assert!(second.as_mut().now_or_never().is_none());
+        assert!(third.as_mut().now_or_never().is_none());
+        drop(leader);
+        assert_eq!(pollster::block_on(third).unwrap(), 3);
+        assert_eq!(pollster::block_on(second).unwrap(), 2);
     }
 
     #[test]
