@@ -115,19 +115,26 @@ impl Session {
     ) -> Result<Range<SeqNum>> {
         const TRIES: u32 = 4;
         let mut tries = 0;
+        let mut unknown = None;
         loop {
             tries += 1;
             let outcome = self
                 .backend
                 .append(&self.at, events.clone(), condition)
                 .await;
-            match outcome {
-                Err(error) if *error.kind() == ErrorKind::Indeterminate && tries < TRIES => {
-                    let pause = std::time::Duration::from_millis(10 << (2 * tries));
-                    futures_timer::Delay::new(pause).await;
-                }
+            let error = match outcome {
+                Err(error) if !settles(error.kind()) => error,
                 outcome => return outcome,
+            };
+            // That nobody could look now does not say that nothing happened before.
+            let is_unknown = unknown.is_some() || *error.kind() == ErrorKind::Indeterminate;
+            let first = unknown.take().unwrap_or(error);
+            if !is_unknown || tries == TRIES {
+                return Err(first);
             }
+            unknown = Some(first);
+            let pause = std::time::Duration::from_millis(10 << (2 * tries));
+            futures_timer::Delay::new(pause).await;
         }
     }
 
@@ -209,6 +216,17 @@ impl Session {
             Error::not_found(format!("the log has no event at this position: {seq}"))
         })
     }
+}
+
+/// Whether an error says that the batch is not in the log, whatever became of it before.
+fn settles(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Conflict { .. }
+            | ErrorKind::Fenced { .. }
+            | ErrorKind::InvalidInput
+            | ErrorKind::NotFound
+    )
 }
 
 impl std::fmt::Debug for Session {

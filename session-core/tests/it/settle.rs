@@ -36,3 +36,20 @@ fn an_outcome_that_stays_unknown_is_said_to_be_unknown() {
     assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Indeterminate);
     assert_eq!((tail, tries), (0, 4));
 }
+
+#[test]
+fn a_storage_that_is_gone_behind_a_lost_answer_once_meant_that_nothing_happened() {
+    use Fault::{AnswerLost, Unreachable};
+    let (range, tail, tries) = appended_once(&[Unreachable, AnswerLost]);
+    assert_eq!(range.unwrap(), SeqNum::ZERO..SeqNum::new(2));
+    assert_eq!((tail, tries), (2, 3));
+
+    let (outcome, tail, tries) =
+        appended_once(&[Unreachable, Unreachable, Unreachable, AnswerLost]);
+    assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Indeterminate);
+    assert_eq!((tail, tries), (2, 4));
+
+    let (outcome, tail, tries) = appended_once(&[Unreachable]);
+    assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!((tail, tries), (0, 1));
+}

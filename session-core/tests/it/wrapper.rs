@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     AnswerLost,
     /// It is not applied, and nobody knows.
     RequestLost,
+    /// It is not applied: the storage can't be reached.
+    Unreachable,
 }
 
 type Tamper = Arc<dyn Fn(&mut Vec<Event>) + Send + Sync>;
@@ -69,6 +71,7 @@ impl EventLog for Wrapper {
         match fault {
             None => self.inner.append(session, events, condition).await,
             Some(Fault::RequestLost) => lost,
+            Some(Fault::Unreachable) => Err(Error::unavailable("no storage")),
             Some(Fault::AnswerLost) => self
                 .inner
                 .append(session, events, condition)
