@@ -151,7 +151,7 @@ impl Store {
     /// Deletes a session with everything that belongs to it, unless somebody drives it.
     ///
     /// # Errors
-    /// `LeaseHeld`, `NotFound`, `Unavailable`.
+    /// `LeaseHeld`, `NotFound`, `Unavailable`; `Corrupt` if it can't be read: repair it first.
     pub async fn delete(&self, id: &SessionId) -> Result<()> {
         let (at, _) = self.backend.head(id).await?;
         self.backend.delete(&at, None).await
@@ -184,8 +184,12 @@ impl Store {
     /// The one session whose name starts with `prefix`.
     ///
     /// # Errors
-    /// `NotFound` if there is none, `InvalidInput` with some of them if there are several.
+    /// `NotFound` if there is none, `InvalidInput` with some of them if there are several, or if
+    /// `prefix` is empty: a name that was forgotten means no session, even if there is only one.
     pub async fn find(&self, prefix: &str) -> Result<SessionId> {
+        if prefix.is_empty() {
+            return Err(Error::invalid("the name of the session is empty, give one"));
+        }
         let mut ids = self.backend.sessions();
         let mut found = Vec::new();
         while let Some(id) = ids.next().await {

@@ -110,3 +110,14 @@ fn the_newest_comes_first() {
         assert_eq!(ids, ["new", "mid", "old"]);
     });
 }
+
+#[test]
+fn an_empty_name_once_found_the_only_session() {
+    pollster::block_on(async {
+        let store = Store::new(Memory::new());
+        store.create("only".parse().unwrap()).await.unwrap();
+        let error = store.find("").await.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(store.find("on").await.unwrap().as_str(), "only");
+    });
+}
