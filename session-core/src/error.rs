@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::{FencingToken, Holder, SeqNum, SessionId, Timestamp};
 
@@ -152,7 +153,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// `Result` with this crate's [`Error`].
@@ -171,7 +172,7 @@ impl Error {
     /// The same error with its cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -232,9 +233,9 @@ impl Error {
 }
 
 impl Clone for Error {
-    /// A copy for another waiter of the same commit. The cause is carried as its text.
+    /// A copy for another waiter of the same commit. It shares the cause.
     fn clone(&self) -> Self {
-        let source = self.0.source.as_ref().map(|s| s.to_string().into());
+        let source = self.0.source.clone();
         Self(Box::new(Inner {
             kind: self.0.kind.clone(),
             message: self.0.message.clone(),

@@ -15,6 +15,7 @@ pub(crate) type Verified = BoxStream<'static, Result<(Vec<Event>, Head)>>;
 ///
 /// It ends after an error. Use [`next`](Self::next) for one event at a time,
 /// [`next_chunk`](Self::next_chunk) for as many as came at once, or the [`Stream`] that it is.
+#[must_use = "nothing is read until it is asked for the next event"]
 pub struct Events {
     chunks: Verified,
     ready: vec::IntoIter<Event>,

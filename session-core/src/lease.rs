@@ -110,6 +110,7 @@ pub struct Holder {
 
 /// How a lease is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaseRequest {
     /// Who asks.
     pub owner: Owner,
@@ -150,6 +151,7 @@ impl LeaseRequest {
 ///
 /// Dropping it does no I/O that can block: an operating-system lock is freed with its handle, a
 /// timed lease by its expiry. [`LeaseStore::release`] gives it back at once on every medium.
+#[must_use = "the lease ends when it is dropped"]
 pub struct Lease {
     /// The session, in one life.
     pub session: SessionRef,

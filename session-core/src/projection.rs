@@ -41,6 +41,7 @@ pub trait Projection: Default + Serialize + DeserializeOwned + Send + 'static {
 
 /// A projection's state and how far it reaches.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Projected<P> {
     /// The state.
     pub state: P,

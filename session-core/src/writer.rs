@@ -16,6 +16,7 @@ use crate::{
 /// It can be shared by many tasks; what they append at the same time joins one commit. Dropping it
 /// lets the lease go without I/O; [`release`](Self::release) also brings the session's card up to
 /// date.
+#[must_use = "the lease ends when it is dropped"]
 pub struct Writer {
     session: Session,
     token: FencingToken,
@@ -102,7 +103,9 @@ impl Writer {
             self.uncarded.store(0, Ordering::Relaxed);
             // A card is derived: that it could not be saved must not fail an append that is
             // durable. The next list folds a longer tail, the next save tries again.
-            drop(self.save_card().await);
+            if self.save_card().await.is_err() {
+                self.uncarded.fetch_add(bytes, Ordering::Relaxed);
+            }
         }
         Ok(range)
     }

@@ -56,6 +56,7 @@ impl CopyOptions {
 
 /// What a copy did, so far or at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Copied {
     /// Events that the destination had before.
     pub already: u64,
