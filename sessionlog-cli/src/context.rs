@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use sessionlog::{Error, Session, SessionId, Store};
+use sessionlog::{Error, ErrorKind, Session, SessionId, Store};
 
 use crate::app::{App, Terminal};
 use crate::args::Globals;
@@ -105,10 +105,25 @@ impl<'a, 'io> Context<'a, 'io> {
     }
 }
 
-/// The id with this prefix; a prefix that no id can have is told as such.
+/// The id with this prefix; a prefix that no id can have is told as such. A session goes before its
+/// own sub-agents, whose names go on behind its name.
 pub(crate) async fn find(store: &Store, prefix: &str) -> sessionlog::Result<SessionId> {
     SessionId::new(prefix)?;
-    store.find(prefix).await
+    let several = match store.find(prefix).await {
+        Err(error) if *error.kind() == ErrorKind::InvalidInput => error,
+        found => return found,
+    };
+    let mut ids = store.ids().await?;
+    ids.retain(|id| id.as_str().starts_with(prefix));
+    let Some(shortest) = ids.iter().min_by_key(|id| id.as_str().len()) else {
+        return Err(several);
+    };
+    let of_it = format!("{shortest}.agent-");
+    let own = |id: &SessionId| id == shortest || id.as_str().starts_with(&of_it);
+    match ids.iter().all(own) {
+        true => Ok(shortest.clone()),
+        false => Err(several),
+    }
 }
 
 /// A JSONL store in the platform's folder for data.

@@ -164,6 +164,16 @@ hint: a sub-agent is in a session of its own: s1.agent-b
     );
     assert!(ran.ok().contains("hi"));
     assert_eq!(world.run("show s1 --json").err, "");
+    // A session goes before its sub-agents, not before others.
+    world.session("t1-long", &[("message", &said)]);
+    world.session("t1-long.agent-a", &[("message", &said)]);
+    world.run("show t1 --json").ok();
+    assert!(
+        world
+            .run("show s --json")
+            .failed(2)
+            .contains("4 sessions start with")
+    );
 }
 
 #[test]
