@@ -11,7 +11,7 @@ use crate::header::Header;
 use crate::root::Root;
 use crate::store::Jsonl;
 use sessionlog_local::files::{
-    create_new, failed, make_dir, open_write, sync_dir, unique, write_all_at,
+    create_new, failed, is_dir, make_dir, open_write, sync_dir, unique, write_all_at,
 };
 use sessionlog_local::lock::try_whole;
 
@@ -109,9 +109,11 @@ fn build(path: &Path, session: &SessionRef) -> std::io::Result<fs::File> {
 
 /// Clears what crashes left. It is in nobody's way, so what can't be cleared now stays.
 fn sweep(root: &Root) {
+    // A link in the place of one of these folders leads to what is not ours.
     let entries = |name: &str| {
-        let listed = fs::read_dir(root.path().join(name)).ok();
-        listed.into_iter().flatten().flatten().map(|e| e.path())
+        let folder = root.path().join(name);
+        let listed = is_dir(&folder).then(|| fs::read_dir(&folder).ok());
+        (listed.flatten().into_iter().flatten().flatten()).map(|e| e.path())
     };
     for path in entries(NEW) {
         let lock = open_write(&path.join(APPEND_LOCK));

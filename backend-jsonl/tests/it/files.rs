@@ -182,6 +182,22 @@ fn links_and_foreign_files_are_not_followed_not_deleted_and_reported() {
 }
 
 #[test]
+fn a_link_in_the_place_of_the_trash_once_emptied_what_it_leads_to() {
+    for name in [".trash", ".new"] {
+        let (dir, store, session) = with_events(1);
+        let outside = dir.path().join("outside");
+        fs::create_dir_all(outside.join("inner")).unwrap();
+        fs::write(outside.join("inner/precious"), "x").unwrap();
+        let own = store.path().join(name);
+        drop(fs::remove_dir_all(&own));
+        symlink(&outside, &own).unwrap();
+        drop(block_on(store.create(&SessionRef::fresh(id("t")))));
+        drop(block_on(store.delete(&session, None)));
+        assert!(outside.join("inner/precious").exists(), "{name}");
+    }
+}
+
+#[test]
 fn everything_is_private_to_its_owner() {
     // The mask of a process holds for all its threads: a child of its own tries each.
     for mask in ["000", "022", "277"] {
