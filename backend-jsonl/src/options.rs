@@ -1,6 +1,12 @@
 //! How a store is opened.
 
-use sessionlog_core::Limits;
+use sessionlog_core::{Error, Limits, Result};
+
+use crate::format::Envelope;
+
+/// The largest commit, in payload and envelopes: escaping at most doubles it, and no more than twice
+/// this is looked through for the end of a log.
+const LARGEST: usize = 256 << 20;
 
 /// How a JSONL store is opened.
 ///
@@ -17,6 +23,25 @@ pub struct Options {
 }
 
 impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        let Limits {
+            batch_events,
+            batch_bytes,
+            ..
+        } = self.limits;
+        let largest = batch_events
+            .saturating_mul(Envelope::MAX_LEN)
+            .saturating_add(batch_bytes);
+        if largest <= LARGEST {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the limits of a batch are too large for a JSONL store, which allows {} bytes and {LARGEST} \
+             bytes of payload in all: {batch_events} events with {batch_bytes} bytes",
+            Envelope::MAX_LEN,
+        )))
+    }
+
     /// How large events and batches may be.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {

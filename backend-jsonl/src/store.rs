@@ -36,8 +36,10 @@ impl Jsonl {
     ///
     /// # Errors
     /// `InvalidInput` if the path is a file, or a folder of something else; `Unsupported` if it is
-    /// a store of another backend or of a newer format, with both named.
+    /// a store of another backend or of a newer format, with both named. `InvalidInput` too for
+    /// limits that allow a commit which could not be found again: of more than 256 MiB.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        options.check()?;
         Ok(Self {
             inner: Arc::new(Inner {
                 root: Root::open(path.as_ref())?,

@@ -165,6 +165,32 @@ fn blobs_are_streamed_checked_and_go_with_their_session() {
 }
 
 #[test]
+fn limits_that_allow_a_commit_that_could_not_be_found_again_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |limits| Jsonl::open(dir.path().join("store"), Options::default().limits(limits));
+    let limits = Limits::default();
+    assert!(open(limits).is_ok());
+    for limits in [
+        Limits {
+            batch_bytes: 256 << 20,
+            ..limits
+        },
+        Limits {
+            batch_events: 1 << 20,
+            ..limits
+        },
+        Limits {
+            batch_events: usize::MAX,
+            batch_bytes: usize::MAX,
+            ..limits
+        },
+    ] {
+        let error = open(limits).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+}
+
+#[test]
 fn events_up_to_the_limit_and_lines_of_any_length() {
     let (_dir, store, session) = with_events(0);
     let huge = format!("\"{}\"", "x".repeat((16 << 20) - 2));
