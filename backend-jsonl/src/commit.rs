@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind as Io;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_timer::Delay;
@@ -13,7 +14,7 @@ use sessionlog_core::{
 };
 
 use crate::dir::APPEND_LOCK;
-use crate::format::{Part, encode};
+use crate::format::{Envelope, Part, encode};
 use crate::life::{Known, Life};
 use crate::options::Options;
 use crate::read::Reader;
@@ -39,6 +40,9 @@ pub(crate) struct Bench {
     /// A write at this byte failed and could not be taken back: what is there now is to be written
     /// anew, since its flush said that it may be lost.
     unflushed: Option<u64>,
+    /// Where the log ended when this handle last flushed it. What is behind that may be another
+    /// process's, which was killed before its flush.
+    flushed: Option<u64>,
     buffer: Vec<u8>,
 }
 
@@ -73,26 +77,19 @@ impl Drop for AppendLock<'_> {
 impl Life {
     /// Waits for the append lock, up to ten seconds.
     pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
-        let mut bench = self.bench.lock().await;
         let path = self.dir.join(APPEND_LOCK);
         let mut waited = Duration::ZERO;
         let mut pause = Duration::from_micros(200);
         loop {
-            if bench.lock.is_none() {
-                bench.lock = match open_or_create(&path) {
-                    Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
-                        return Err(self.session.gone());
-                    }
-                    opened => Some(opened.map_err(failed("open", &path))?),
-                };
-            }
-            let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
-            if locked.map_err(failed("lock", &path))? {
-                return Ok(AppendLock { bench });
+            // Nothing is held over a pause: a future that is polled no more stands in nobody's way.
+            if let Some(bench) = self.bench.try_lock()
+                && let Some(lock) = self.try_append_lock(bench, &path)?
+            {
+                return Ok(lock);
             }
             if waited >= PATIENCE {
                 return Err(Error::unavailable(format!(
-                    "another process has been writing to the session for {} seconds and holds its \
+                    "somebody else has been writing to the session for {} seconds and holds its \
                      lock: {}",
                     waited.as_secs(),
                     path.display()
@@ -102,6 +99,23 @@ impl Life {
             waited += pause;
             pause = (pause * 2).min(Duration::from_millis(10));
         }
+    }
+
+    fn try_append_lock<'a>(
+        &self,
+        mut bench: MutexGuard<'a, Bench>,
+        path: &Path,
+    ) -> Result<Option<AppendLock<'a>>> {
+        if bench.lock.is_none() {
+            bench.lock = match open_or_create(path) {
+                Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
+                    return Err(self.session.gone());
+                }
+                opened => Some(opened.map_err(failed("open", path))?),
+            };
+        }
+        let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
+        Ok((locked.map_err(failed("lock", path))?).then_some(AppendLock { bench }))
     }
 
     /// Whether the session's log is still this file. To be asked under the append lock.
@@ -145,7 +159,11 @@ impl AppendLock<'_> {
             }
             let mut bytes = 0;
             let round = std::iter::from_fn(|| {
-                let size: usize = requests.peek()?.events.iter().map(|e| e.data.len()).sum();
+                let events = &requests.peek()?.events;
+                let size: usize = events
+                    .iter()
+                    .map(|e| e.data.len() + Envelope::MAX_LEN)
+                    .sum();
                 let fits = bytes == 0 || bytes + size <= GROUP;
                 bytes += size.max(1);
                 if fits { requests.next() } else { None }
@@ -206,6 +224,7 @@ impl AppendLock<'_> {
                 .and_then(|()| file.sync_data())
                 .map_err(failed("flush", &life.events))?;
             self.bench.unflushed = None;
+            self.bench.flushed = Some(end.offset);
         }
         let ledger = ledger
             .filter(|_| !survey.jumped)
@@ -225,6 +244,7 @@ impl AppendLock<'_> {
         let Bench {
             writer: Some(writer),
             buffer,
+            flushed,
             ..
         } = &mut *self.bench
         else {
@@ -239,7 +259,21 @@ impl AppendLock<'_> {
             .into_iter()
             .map(|request| writer.admit(life, options, request, &mut newest, &mut sealed))
             .collect();
+        let is_flushed = *flushed == Some(before.end.offset);
         if sealed.is_empty() {
+            if is_flushed || !outcomes.iter().any(is_repeat) {
+                return outcomes;
+            }
+            // What a killed process wrote may not be durable, and is about to be acknowledged.
+            match writer.file.sync_data() {
+                Ok(()) => *flushed = Some(before.end.offset),
+                Err(source) => {
+                    let error = unproven(life, source);
+                    self.bench.writer = None;
+                    self.bench.unflushed = Some(first_repeat(life, before, &outcomes));
+                    fail(&mut outcomes, &error, is_repeat);
+                }
+            }
             return outcomes;
         }
         buffer.clear();
@@ -262,11 +296,14 @@ impl AppendLock<'_> {
             *buffer = Vec::new();
         }
         match written {
-            Ok(size) => life.learn(Known {
-                end: End { offset, head },
-                size,
-                clean: true,
-            }),
+            Ok(size) => {
+                *flushed = Some(offset);
+                life.learn(Known {
+                    end: End { offset, head },
+                    size,
+                    clean: true,
+                });
+            }
             Err(error) => {
                 self.bench.writer = None;
                 if matches!(error.kind(), ErrorKind::Indeterminate) {
@@ -274,15 +311,50 @@ impl AppendLock<'_> {
                 }
                 life.doubt(before);
                 let tail = before.end.head.tail;
-                outcomes
-                    .iter_mut()
-                    .filter(|outcome| rests_on_more_than(outcome, tail))
-                    .for_each(|outcome| *outcome = Err(error.clone()));
+                fail(&mut outcomes, &error, |outcome| {
+                    rests_on_more_than(outcome, tail)
+                });
+                if !is_flushed {
+                    let error = unproven(life, std::io::Error::other(error));
+                    fail(&mut outcomes, &error, is_repeat);
+                }
             }
         }
         drop(busy);
         outcomes
     }
+}
+
+/// Gives an error to those whose outcome does not hold.
+fn fail(
+    outcomes: &mut [Result<Range<SeqNum>>],
+    error: &Error,
+    is_void: impl Fn(&Result<Range<SeqNum>>) -> bool,
+) {
+    let void = outcomes.iter_mut().filter(|outcome| is_void(outcome));
+    void.for_each(|outcome| *outcome = Err(error.clone()));
+}
+
+/// Whether a batch is said to be in the log: of those that are not to be written, one that is there.
+fn is_repeat(outcome: &Result<Range<SeqNum>>) -> bool {
+    outcome.as_ref().is_ok_and(|range| !range.is_empty())
+}
+
+/// Where the first of the batches begins that are there.
+fn first_repeat(life: &Life, before: Known, outcomes: &[Result<Range<SeqNum>>]) -> u64 {
+    let repeats = outcomes.iter().filter(|outcome| is_repeat(outcome));
+    let first = repeats.flatten().map(|range| range.start).min();
+    let offset = first.and_then(|first| life.locate(first, before.end).ok());
+    offset.unwrap_or(life.begin.offset)
+}
+
+/// The error for a batch that is there, but perhaps not durably.
+fn unproven(life: &Life, source: std::io::Error) -> Error {
+    Error::indeterminate(format!(
+        "the batch is there, but the log could not be flushed: {}",
+        life.events.display()
+    ))
+    .with_source(source)
 }
 
 /// Whether an outcome took for granted what lies behind `tail`.

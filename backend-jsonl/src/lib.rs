@@ -19,7 +19,8 @@
 //! A commit is one write and one `fdatasync`, shared by all appends of a session that wait in this
 //! process. Slices are found by bisection; there is no index.
 //!
-//! There are no threads and no runtime: input and output are done on the thread that polls, in
+//! There is no runtime, and no thread but one for timers, which begins with the first wait for another
+//! process: input and output are done on the thread that polls, in
 //! steps of at most one commit or 256 KiB (or one event, if that is larger). Payloads are slices
 //! of what was read at once: who keeps a few of them for long should copy them.
 //!
