@@ -98,7 +98,12 @@ impl EventLog for Sqlite {
                 .ledger
                 .admit(events, condition, &limits, token, &stored);
             let range = match admitted {
-                Ok(Admission::Repeat(range)) => Ok(range),
+                Ok(Admission::Repeat(range)) => {
+                    // What is acknowledged again is flushed again: who wrote it may have been killed
+                    // before its flush.
+                    let flush = "UPDATE store SET settled = settled + 1";
+                    work.change_one("store", flush, []).map(|()| range)
+                }
                 Ok(Admission::Write(sealed)) => {
                     event::write(work, &mut known.row, &sealed)?;
                     let end = known.ledger.head().tail;
