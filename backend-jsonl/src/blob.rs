@@ -55,7 +55,7 @@ impl Drop for Unfinished {
 async fn allowed<'a>(
     life: &'a Life,
     token: Option<FencingToken>,
-) -> Result<crate::commit::AppendLock<'a>> {
+) -> Result<crate::append_lock::AppendLock<'a>> {
     let lock = life.lock().await?;
     life.is_current()?;
     if token.is_some() {

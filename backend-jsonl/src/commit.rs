@@ -1,19 +1,14 @@
 //! A commit: what is queued becomes one write and one flush.
 
-use std::fs::{self, File};
-use std::io::ErrorKind as Io;
+use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
-use std::time::Duration;
 
-use futures_timer::Delay;
-use futures_util::lock::MutexGuard;
 use sessionlog_core::{
     Admission, AppendCondition, Error, ErrorKind, Event, FencingToken, Ledger, NewEvent, Result,
     SeqNum, Wanted,
 };
 
-use crate::dir::APPEND_LOCK;
+use crate::append_lock::AppendLock;
 use crate::format::{Envelope, Part, encode};
 use crate::life::{Known, Life};
 use crate::options::Options;
@@ -21,10 +16,7 @@ use crate::read::Reader;
 use crate::slots::Slots;
 use crate::tail::End;
 use crate::torn::Rest;
-use sessionlog_local::files::{
-    Identity, failed, is_dir, open_or_create, open_write, read_range, wide, write_all_at,
-};
-use sessionlog_local::lock::{try_whole, unlock_whole};
+use sessionlog_local::files::{failed, open_write, read_range, wide, write_all_at};
 
 /// What one caller wants to append.
 pub(crate) struct Request {
@@ -35,7 +27,7 @@ pub(crate) struct Request {
 /// What whoever holds the append lock works with.
 #[derive(Default)]
 pub(crate) struct Bench {
-    lock: Option<File>,
+    pub(crate) lock: Option<File>,
     writer: Option<Writer>,
     /// A write at this byte failed and could not be taken back: what is there now is to be written
     /// anew, since its flush said that it may be lost.
@@ -55,93 +47,6 @@ struct Writer {
 const GROUP: usize = 8 << 20;
 /// How much of the buffer is kept for the next commit.
 const KEEP: usize = 1 << 20;
-/// How long the lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The right to write to a session, against all threads and processes.
-pub(crate) struct AppendLock<'a> {
-    bench: MutexGuard<'a, Bench>,
-}
-
-impl Drop for AppendLock<'_> {
-    fn drop(&mut self) {
-        if let Some(lock) = &self.bench.lock
-            && unlock_whole(lock).is_err()
-        {
-            // Closing the file frees its lock for certain.
-            self.bench.lock = None;
-        }
-    }
-}
-
-impl Life {
-    /// Waits for the append lock, up to ten seconds.
-    pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
-        let path = self.dir.join(APPEND_LOCK);
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            // Nothing is held over a pause: a future that is polled no more stands in nobody's way.
-            if let Some(bench) = self.bench.try_lock()
-                && let Some(lock) = self.try_append_lock(bench, &path)?
-            {
-                return Ok(lock);
-            }
-            if waited >= PATIENCE {
-                return Err(Error::unavailable(format!(
-                    "somebody else has been writing to the session for {} seconds and holds its \
-                     lock: {}",
-                    waited.as_secs(),
-                    path.display()
-                )));
-            }
-            Delay::new(pause).await;
-            waited += pause;
-            pause = (pause * 2).min(Duration::from_millis(10));
-        }
-    }
-
-    fn try_append_lock<'a>(
-        &self,
-        mut bench: MutexGuard<'a, Bench>,
-        path: &Path,
-    ) -> Result<Option<AppendLock<'a>>> {
-        if bench.lock.is_none() {
-            bench.lock = match open_or_create(path) {
-                Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
-                    return Err(self.session.gone());
-                }
-                opened => Some(opened.map_err(failed("open", path))?),
-            };
-        }
-        let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
-        Ok((locked.map_err(failed("lock", path))?).then_some(AppendLock { bench }))
-    }
-
-    /// Whether the session's log is still this file. To be asked under the append lock.
-    pub(crate) fn is_current(&self) -> Result<u64> {
-        match fs::symlink_metadata(&self.events) {
-            Ok(meta) if Identity::of(&meta) == self.identity => Ok(meta.len()),
-            Ok(_) => Err(self.replaced()),
-            Err(e) if e.kind() == Io::NotFound && is_dir(self.dir.path()) => Err(
-                crate::life::damaged(&self.session.id, "the log of the session is missing"),
-            ),
-            Err(e) if e.kind() == Io::NotFound => Err(self.session.gone()),
-            Err(e) => Err(failed("look at", &self.events)(e)),
-        }
-    }
-
-    fn replaced(&self) -> Error {
-        match crate::header::of_file(&self.events) {
-            Ok(Some(header)) if header.session != self.session => self.session.gone(),
-            _ => crate::life::damaged(
-                &self.session.id,
-                "the file of the log was replaced while it was open",
-            ),
-        }
-    }
-}
-
 impl AppendLock<'_> {
     /// Writes all requests, in order, and gives an outcome for each.
     pub(crate) fn commit(

@@ -39,6 +39,7 @@
 //!
 //! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-jsonl/FORMAT.md
 
+mod append_lock;
 mod blob;
 mod commit;
 mod create;

@@ -1,0 +1,103 @@
+//! The lock of whoever writes to a session.
+
+use std::fs;
+use std::io::ErrorKind as Io;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_timer::Delay;
+use futures_util::lock::MutexGuard;
+use sessionlog_core::{Error, Result};
+
+use crate::commit::Bench;
+use crate::dir::APPEND_LOCK;
+use crate::life::Life;
+use sessionlog_local::files::{Identity, failed, is_dir, open_or_create};
+use sessionlog_local::lock::{try_whole, unlock_whole};
+
+/// How long the lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The right to write to a session, against all threads and processes.
+pub(crate) struct AppendLock<'a> {
+    pub(crate) bench: MutexGuard<'a, Bench>,
+}
+
+impl Drop for AppendLock<'_> {
+    fn drop(&mut self) {
+        if let Some(lock) = &self.bench.lock
+            && unlock_whole(lock).is_err()
+        {
+            // Closing the file frees its lock for certain.
+            self.bench.lock = None;
+        }
+    }
+}
+
+impl Life {
+    /// Waits for the append lock, up to ten seconds.
+    pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
+        let path = self.dir.join(APPEND_LOCK);
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            // Nothing is held over a pause: a future that is polled no more stands in nobody's way.
+            if let Some(bench) = self.bench.try_lock()
+                && let Some(lock) = self.try_append_lock(bench, &path)?
+            {
+                return Ok(lock);
+            }
+            if waited >= PATIENCE {
+                return Err(Error::unavailable(format!(
+                    "somebody else has been writing to the session for {} seconds and holds its \
+                     lock: {}",
+                    waited.as_secs(),
+                    path.display()
+                )));
+            }
+            Delay::new(pause).await;
+            waited += pause;
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    fn try_append_lock<'a>(
+        &self,
+        mut bench: MutexGuard<'a, Bench>,
+        path: &Path,
+    ) -> Result<Option<AppendLock<'a>>> {
+        if bench.lock.is_none() {
+            bench.lock = match open_or_create(path) {
+                Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
+                    return Err(self.session.gone());
+                }
+                opened => Some(opened.map_err(failed("open", path))?),
+            };
+        }
+        let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
+        Ok((locked.map_err(failed("lock", path))?).then_some(AppendLock { bench }))
+    }
+
+    /// Whether the session's log is still this file. To be asked under the append lock.
+    pub(crate) fn is_current(&self) -> Result<u64> {
+        match fs::symlink_metadata(&self.events) {
+            Ok(meta) if Identity::of(&meta) == self.identity => Ok(meta.len()),
+            Ok(_) => Err(self.replaced()),
+            Err(e) if e.kind() == Io::NotFound && is_dir(self.dir.path()) => Err(
+                crate::life::damaged(&self.session.id, "the log of the session is missing"),
+            ),
+            Err(e) if e.kind() == Io::NotFound => Err(self.session.gone()),
+            Err(e) => Err(failed("look at", &self.events)(e)),
+        }
+    }
+
+    fn replaced(&self) -> Error {
+        match crate::header::of_file(&self.events) {
+            Ok(Some(header)) if header.session != self.session => self.session.gone(),
+            _ => crate::life::damaged(
+                &self.session.id,
+                "the file of the log was replaced while it was open",
+            ),
+        }
+    }
+}
