@@ -77,7 +77,18 @@ impl Bench {
             inner: opened?,
             handle: letter,
             trail: self.trail.clone(),
+            forgets: false,
         }))
+    }
+
+    /// The same store after the loss of all its snapshots.
+    pub(crate) fn forgetful(&self, handle: &Handle) -> Handle {
+        Arc::new(Traced {
+            inner: Arc::clone(handle),
+            handle: '-',
+            trail: self.trail.clone(),
+            forgets: true,
+        })
     }
 
     /// Closes a handle and opens the store again: nobody else may hold on to it.

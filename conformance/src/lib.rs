@@ -19,7 +19,9 @@ mod place;
 mod report;
 mod run;
 mod subject;
+mod talk;
 mod tests;
+mod told;
 mod trace;
 
 pub use kill::child::child;

@@ -83,6 +83,9 @@ macro_rules! conformance {
             g11_a_scan_gives_the_latest_of_each_session
             g12_snapshots_come_back_whole
             g12_snapshot_and_tail_equal_full_replay
+            g11_losing_every_snapshot_changes_no_result
+            g12_a_resumed_conversation_equals_full_replay
+            g12_a_snapshot_of_something_else_is_not_believed
             g13_a_missing_session_is_not_found
             g13_too_large_events_are_refused_with_figures
             g13_too_large_batches_are_refused_with_figures
@@ -117,6 +120,9 @@ macro_rules! conformance {
             g18_a_repeat_is_found_whatever_its_condition
             g18_concurrent_repeats_yield_one_copy
             g19_no_event_hides_another
+            g19_rollback_compaction_and_branches_only_append
+            g19_a_fork_leaves_its_source_unchanged
+            g20_every_prefix_replays_to_a_valid_conversation
             a01_a_blob_is_named_by_its_content
             a01_ranges_of_a_blob_are_cut_at_its_end
             a01_the_same_content_twice_is_one_blob
@@ -131,6 +137,7 @@ macro_rules! conformance {
             g11_killed_snapshots_and_blobs_are_whole_or_absent
             g17_a_killed_delete_leaves_whole_or_gone
             g03_kills_at_any_time_leave_a_prefix
+            g20_a_killed_turn_resumes_as_a_valid_conversation
             g06_another_process_sees_what_was_acknowledged
             g01_appends_of_several_processes_are_one_order
             g09_the_holder_in_another_process_is_told

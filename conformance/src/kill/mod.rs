@@ -6,8 +6,11 @@ mod laws;
 mod oracle;
 mod parent;
 mod processes;
+mod turn;
 mod work;
 
+pub(crate) use explore::happened;
 pub(crate) use laws::LAWS;
 pub(crate) use parent::Process;
 pub(crate) use processes::LAWS as PROCESS_LAWS;
+pub(crate) use turn::LAWS as TURN_LAWS;

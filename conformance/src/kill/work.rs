@@ -7,6 +7,7 @@ use sessionlog_core::{AppendCondition, BlobId, FencingToken, Lease, NewEvent, Re
 use crate::bench::{Ask, Handle};
 use crate::breach::Held;
 use crate::make::{self, event, life, noise, pieces, snapshot, with_data};
+use crate::talk::talk;
 
 /// A session in one of its lives.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,9 @@ pub(crate) enum Step {
     Create(Who),
     /// Events `from..to`.
     Append(Who, u64, u64),
-    /// The same under the lease.
+    /// Events `from..to` of a conversation.
+    Say(Who, u64, u64),
+    /// Events `from..to` under the lease.
     Drive(Who, u64, u64),
     Acquire(Who),
     Release(Who),
@@ -36,6 +39,16 @@ pub(crate) enum Step {
     Delete(Who),
 }
 
+impl Step {
+    /// How far the conversation has come behind this step of it.
+    pub(crate) fn said(self) -> u64 {
+        match self {
+            Self::Say(_, _, to) => to,
+            _ => 0,
+        }
+    }
+}
+
 /// Event `n` of a workload: now and then a long one.
 pub(crate) fn work_event(n: u64) -> NewEvent {
     if n % 10 == 7 {
@@ -43,6 +56,14 @@ pub(crate) fn work_event(n: u64) -> NewEvent {
         return with_data(n, format!("\"{}\"", String::from_utf8_lossy(&text)));
     }
     event(n)
+}
+
+/// So many events has the conversation that a child has.
+const SAID: u64 = 14;
+
+/// The conversation that a child has.
+pub(crate) fn said() -> Vec<NewEvent> {
+    talk(40, SAID)
 }
 
 fn batch(from: u64, to: u64) -> Vec<NewEvent> {
@@ -55,7 +76,7 @@ const AGAIN: Who = Who("s", 3);
 
 /// The steps of a workload; none for a name that there is not.
 pub(crate) fn steps(work: &str) -> Vec<Step> {
-    use Step::{Acquire, Append, Create, Delete, Drive, Put, Release, Remove, Save};
+    use Step::{Acquire, Append, Create, Delete, Drive, Put, Release, Remove, Save, Say};
     match work {
         "appends" => vec![
             Create(S),
@@ -97,6 +118,7 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
             Append(AGAIN, 1, 2),
             Delete(OTHER),
         ],
+        "turn" => vec![Create(S), Say(S, 0, 4), Say(S, 4, 9), Say(S, 9, SAID)],
         "endless" => {
             let appends = (0..200).map(|n| Append(S, n * 3, n * 3 + 1 + n % 3));
             std::iter::once(Create(S)).chain(appends).collect()
@@ -130,6 +152,12 @@ impl Worker {
             Step::Create(who) => store.create(&who.session()?).await?,
             Step::Append(who, from, to) => {
                 store.put_events(&who.session()?, batch(from, to)).await?;
+            }
+            Step::Say(who, from, to) => {
+                let all = said().into_iter().zip(0..);
+                let some = all.filter(|(_, n)| (from..to).contains(n));
+                let some = some.map(|(event, _)| event).collect();
+                store.put_events(&who.session()?, some).await?;
             }
             Step::Drive(who, from, to) => {
                 let condition = AppendCondition {

@@ -13,13 +13,16 @@ mod g08_fencing;
 mod g09_exclusion;
 mod g10_release;
 mod g11_snapshots;
+mod g12_replay;
 mod g13_errors;
 mod g14_isolation;
 mod g15_damage;
 mod g16_reading;
 mod g17_delete;
 mod g18_idempotency;
+mod g19_branches;
 mod g19_history;
+mod g20_resume;
 mod l0_harness;
 
 use crate::{Law, kill, model};
@@ -40,6 +43,7 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         g09_exclusion::LAWS,
         g10_release::LAWS,
         g11_snapshots::LAWS,
+        g12_replay::LAWS,
         g13_errors::LAWS,
         g14_isolation::LAWS,
         g15_damage::LAWS,
@@ -47,9 +51,12 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         g17_delete::LAWS,
         g18_idempotency::LAWS,
         g19_history::LAWS,
+        g19_branches::LAWS,
+        g20_resume::LAWS,
         a01_blobs::LAWS,
         model::LAWS,
         kill::LAWS,
+        kill::TURN_LAWS,
         kill::PROCESS_LAWS,
     ]
     .into_iter()

@@ -71,6 +71,8 @@ pub(crate) struct Traced {
     /// Which handle it is: `a`, `b`, …
     pub(crate) handle: char,
     pub(crate) trail: Trail,
+    /// Whether it has no snapshots, whatever the store has.
+    pub(crate) forgets: bool,
 }
 
 impl Traced {

@@ -1,6 +1,7 @@
 //! Calls on snapshots.
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
 use sessionlog_core::{
     FencingToken, Kind, Result, SeqNum, SessionRef, Snapshot, SnapshotStore, Snapshots,
 };
@@ -35,6 +36,9 @@ impl SnapshotStore for Traced {
         version: u32,
         at_or_before: SeqNum,
     ) -> Result<Option<Snapshot>> {
+        if self.forgets {
+            return Ok(None);
+        }
         let result = self
             .inner
             .latest(session, projection, version, at_or_before)
@@ -48,6 +52,9 @@ impl SnapshotStore for Traced {
     }
 
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
+        if self.forgets {
+            return stream::empty().boxed();
+        }
         self.call(&format!("scan {projection} v{version}"));
         self.inner.scan(projection, version)
     }

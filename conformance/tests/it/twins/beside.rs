@@ -127,6 +127,7 @@ twins! { "beside", over_memory;
     release_twice_fails ReleaseTwiceFails [
         g10_release_after_a_newer_grant_frees_nobody,
         g10_release_twice_changes_nothing,
+        g20_every_prefix_replays_to_a_valid_conversation,
     ]
     renew_releases RenewReleases [
         g09_a_renewed_lease_is_still_held,
@@ -185,8 +186,11 @@ twins! { "beside", over_memory;
     swaps_snapshot_states SwapsSnapshotStates [
         g04_any_commands_show_what_the_reference_shows,
         g11_a_scan_gives_the_latest_of_each_session,
+        g11_losing_every_snapshot_changes_no_result,
         g11_projections_and_versions_are_apart,
         g11_the_same_place_is_replaced,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
         g12_snapshot_and_tail_equal_full_replay,
         g12_snapshots_come_back_whole,
     ]
@@ -205,6 +209,7 @@ twins! { "beside", over_memory;
         a01_the_same_content_twice_is_one_blob,
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_deleted_session_is_gone,
+        g19_a_fork_leaves_its_source_unchanged,
     ]
     loses_blobs_at_reopen LosesBlobsAtReopen [
         a01_a_blob_is_named_by_its_content,

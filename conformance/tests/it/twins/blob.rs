@@ -86,6 +86,16 @@ impl BlobStore for Faulty {
             super::files::private(&path, &content);
             assert!(fs::exists(path).unwrap());
         }
+        if self.is(Fault::PutMovesBlobs) {
+            let owners: Vec<_> = self.known().blobs.keys().cloned().collect();
+            for (owner, _) in owners
+                .iter()
+                .filter(|(owner, id)| *id == info.id && *owner != session.id)
+            {
+                let (owner, _) = self.inner.head(owner).await?;
+                self.inner.remove(&owner, info.id, None).await?;
+            }
+        }
         let mut known = self.known();
         known.blobs.insert((session.id.clone(), info.id), content);
         *known.puts.entry(info.id).or_default() += 1;

@@ -96,6 +96,15 @@ pub(crate) enum Fault {
     PutsInParts,
     RangesAreInclusive,
     RemovingMissingFails,
+    // Conversations.
+    ClosesCallsAtReopen,
+    DropsToolResults,
+    FillsInLogSums,
+    HeadHides,
+    PutMovesBlobs,
+    RollbackTruncates,
+    SnapshotsAreAhead,
+    SnapshotsAreShared,
     // Upkeep.
     RepairLosesAnEvent,
     VerifyCriesWolf,

@@ -67,6 +67,7 @@ twins! { "files", over_files;
         g07_a_killed_holder_leaves_its_token,
         g11_killed_snapshots_and_blobs_are_whole_or_absent,
         g17_a_killed_delete_leaves_whole_or_gone,
+        g20_a_killed_turn_resumes_as_a_valid_conversation,
     ]
     deletes_in_steps DeletesInSteps [
         g08_a_token_that_never_was_is_refused,
@@ -143,6 +144,7 @@ const KEEPS_IT_IN_MEMORY: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
+    "g20_a_killed_turn_resumes_as_a_valid_conversation",
     "l0_the_place_is_used",
 ];
 const WRITES_PAST_THE_HOOKS: &[&str] = &[
@@ -157,8 +159,9 @@ const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
-    "l0_the_place_is_used",
+    "g20_a_killed_turn_resumes_as_a_valid_conversation",
     "l0_file_calls_are_seen",
+    "l0_the_place_is_used",
 ];
 const HAS_NO_CHILD: &[&str] = &[
     "g02_a_killed_group_leaves_whole_batches",
@@ -168,6 +171,7 @@ const HAS_NO_CHILD: &[&str] = &[
     "g09_a_killed_holder_is_replaced_at_once",
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g17_a_killed_delete_leaves_whole_or_gone",
+    "g20_a_killed_turn_resumes_as_a_valid_conversation",
     "l0_a_child_can_be_started",
     "y08_files_are_private_whatever_the_umask",
 ];

@@ -174,9 +174,10 @@ impl Faulty {
     fn damaged(&self, mut events: Vec<Event>) -> Vec<Event> {
         match self.fault {
             Fault::NoChain => events.iter_mut().for_each(|e| e.sum = Sum::from_u64(0)),
-            Fault::RollbackHides => {
+            Fault::RollbackHides | Fault::HeadHides => {
+                let kind = ["head", "rollback"][usize::from(self.is(Fault::RollbackHides))];
                 let pairs = events.windows(2).enumerate();
-                let hidden: Vec<_> = pairs.filter(|(_, w)| w[1].kind == "rollback").collect();
+                let hidden: Vec<_> = pairs.filter(|(_, w)| w[1].kind == kind).collect();
                 let hidden: Vec<_> = hidden.into_iter().map(|(at, _)| at).collect();
                 hidden
                     .into_iter()
@@ -300,7 +301,7 @@ impl EventLog for Faulty {
                     })
                     .boxed()
             }
-            Fault::NoChain | Fault::RollbackHides => {
+            Fault::NoChain | Fault::RollbackHides | Fault::HeadHides => {
                 chunks.map_ok(move |events| this.damaged(events)).boxed()
             }
             _ => chunks,

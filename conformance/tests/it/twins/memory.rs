@@ -1,8 +1,7 @@
 //! Twins of the reference backend.
 
-use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Weak};
 
 use futures_util::TryStreamExt;
 use sessionlog_conformance::Place;
@@ -31,6 +30,9 @@ pub(super) async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
     }
     let ids: Vec<SessionId> = twin.inner.sessions().try_collect().await?;
     for id in ids {
+        if fault == Fault::ClosesCallsAtReopen {
+            twin.close_calls(&twin.inner.head(&id).await?.0).await?;
+        }
         let (session, head) = twin.inner.head(&id).await?;
         if fault == Fault::LosesBlobsAtReopen {
             let blobs: Vec<BlobInfo> = twin.inner.list(&session).try_collect().await?;
@@ -171,9 +173,15 @@ twins! { "memory", over_memory;
         g04_any_commands_show_what_the_reference_shows,
         g06_a_follower_gets_each_event_once,
         g06_a_follower_wakes_up_for_another_handle,
+        g11_losing_every_snapshot_changes_no_result,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
         g12_snapshot_and_tail_equal_full_replay,
         g15_checksums_follow_the_formula,
         g15_every_slice_can_be_verified,
+        g19_a_fork_leaves_its_source_unchanged,
+        g19_rollback_compaction_and_branches_only_append,
+        g20_every_prefix_replays_to_a_valid_conversation,
     ]
     reads_beyond ReadsBeyond [
         g04_a_read_ends_where_the_log_ended_when_it_began,
@@ -207,13 +215,25 @@ twins! { "memory", over_memory;
     ]
     reserialises Reserialises [
         g04_payload_bytes_come_back_untouched,
+        g11_losing_every_snapshot_changes_no_result,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
         g18_other_content_under_a_known_id_is_refused,
+        g19_a_fork_leaves_its_source_unchanged,
+        g19_rollback_compaction_and_branches_only_append,
+        g20_every_prefix_replays_to_a_valid_conversation,
     ]
     reversed_ranges_panic ReversedRangesPanic [
         g04_ranges_are_cut_at_the_tail,
     ]
     rollback_hides RollbackHides [
+        g11_losing_every_snapshot_changes_no_result,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
+        g19_a_fork_leaves_its_source_unchanged,
         g19_no_event_hides_another,
+        g19_rollback_compaction_and_branches_only_append,
+        g20_every_prefix_replays_to_a_valid_conversation,
     ]
     slices_lose_their_end SlicesLoseTheirEnd [
         g04_a_long_log_is_read_whole,
@@ -221,8 +241,12 @@ twins! { "memory", over_memory;
         g06_a_follower_gets_each_event_once,
         g06_a_follower_wakes_up_for_another_handle,
         g06_each_handle_sees_what_was_acknowledged,
+        g11_losing_every_snapshot_changes_no_result,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
         g12_snapshot_and_tail_equal_full_replay,
         g15_every_slice_can_be_verified,
+        g19_rollback_compaction_and_branches_only_append,
     ]
     splits_batches SplitsBatches [
         g01_a_refused_append_uses_no_position,
@@ -263,7 +287,13 @@ twins! { "memory", over_memory;
     ]
     unknown_kinds UnknownKinds [
         g04_unknown_kinds_come_back,
+        g11_losing_every_snapshot_changes_no_result,
+        g12_a_resumed_conversation_equals_full_replay,
+        g12_a_snapshot_of_something_else_is_not_believed,
+        g19_a_fork_leaves_its_source_unchanged,
         g19_no_event_hides_another,
+        g19_rollback_compaction_and_branches_only_append,
+        g20_every_prefix_replays_to_a_valid_conversation,
     ]
     waits_for_news WaitsForNews [
         g06_a_follower_gets_each_event_once,
@@ -297,6 +327,7 @@ twins! { "memory", over_memory;
         g14_sessions_do_not_touch_each_other,
         g17_a_deleted_session_is_gone,
         g18_the_same_id_in_two_sessions_is_two_events,
+        g19_a_fork_leaves_its_source_unchanged,
     ]
     ids_must_ascend IdsMustAscend [
         g01_the_head_is_the_end_of_the_log,
@@ -304,6 +335,7 @@ twins! { "memory", over_memory;
         g15_checksums_follow_the_formula,
         g18_ids_in_any_order_are_told_apart,
         g18_old_ids_are_found_behind_thousands_of_events,
+        g19_a_fork_leaves_its_source_unchanged,
     ]
     no_content_check NoContentCheck [
         g04_any_commands_show_what_the_reference_shows,
@@ -336,59 +368,4 @@ twins! { "memory", over_memory;
     small_window SmallWindow [
         g18_old_ids_are_found_behind_thousands_of_events,
     ]
-}
-
-const ONE_STORE: &[&str] = &["l0_places_are_apart"];
-const NO_LIMITS: &[&str] = &[
-    "g13_too_large_batches_are_refused_with_figures",
-    "g13_too_large_events_are_refused_with_figures",
-];
-
-/// The twins that are not in the table above.
-pub(crate) const OTHERS: &[(&str, &[&str])] = &[
-    ("one_store_for_all_places", ONE_STORE),
-    ("no_limits", NO_LIMITS),
-];
-
-thread_local! {
-    static LAST: RefCell<Weak<Memory>> = const { RefCell::new(Weak::new()) };
-}
-
-/// One store for all places that are there at the same time.
-#[test]
-fn one_store_for_all_places() {
-    struct Twin;
-    impl sessionlog_conformance::Subject for Twin {
-        type Backend = Memory;
-        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
-        async fn open(place: &Place) -> Result<Memory> {
-            let kept = place.keep(|| {
-                let last = LAST.with_borrow(Weak::upgrade);
-                last.unwrap_or_else(|| Arc::new(Memory::with_limits(LIMITS)))
-            });
-            LAST.set(Arc::downgrade(&kept));
-            Ok(Memory::clone(&kept))
-        }
-        fn limits() -> Limits {
-            LIMITS
-        }
-    }
-    super::must_fail::<Twin>("", ONE_STORE);
-}
-
-/// A store that has no limits, or others than it says.
-#[test]
-fn no_limits() {
-    struct Twin;
-    impl sessionlog_conformance::Subject for Twin {
-        type Backend = Memory;
-        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
-        async fn open(place: &Place) -> Result<Memory> {
-            Ok(place.keep(Memory::new))
-        }
-        fn limits() -> Limits {
-            LIMITS
-        }
-    }
-    super::must_fail::<Twin>("", NO_LIMITS);
 }

@@ -13,6 +13,8 @@ mod files;
 mod lease;
 mod log;
 mod memory;
+mod opening;
+mod replay;
 mod retry;
 mod snapshot;
 mod upkeep;
@@ -67,6 +69,7 @@ pub(crate) struct Known {
     /// The newest token and the tail of each session when the store was opened.
     pub(crate) at_open: HashMap<SessionRef, (u64, u64)>,
     pub(crate) state: bytes::Bytes,
+    pub(crate) snapshot: Option<sessionlog_core::Snapshot>,
     pub(crate) late: Vec<(SessionRef, Vec<sessionlog_core::NewEvent>)>,
 }
 
@@ -165,8 +168,9 @@ pub(crate) fn must_fail_with<S: Subject>(options: &Options, expected: &[&str]) {
 fn every_law_has_a_twin() {
     let caught: BTreeSet<_> = memory::ALL
         .iter()
-        .chain(memory::OTHERS)
+        .chain(opening::OTHERS)
         .chain(beside::ALL)
+        .chain(replay::ALL)
         .chain(files::ALL)
         .chain(files::OTHERS)
         .flat_map(|(_, laws)| laws.iter().copied())

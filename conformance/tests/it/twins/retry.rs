@@ -102,6 +102,11 @@ impl Faulty {
                 }
                 events
             }
+            Fault::DropsToolResults => super::replay::without_results(events),
+            Fault::RollbackTruncates => {
+                self.truncated(session, &events).await?;
+                events
+            }
             _ => events,
         }))
     }

@@ -22,6 +22,7 @@ impl SnapshotStore for Faulty {
             Fault::FencelessSave => token = None,
             Fault::CutsSnapshots => snapshot.state.truncate(100_000),
             Fault::IgnoresVersions => snapshot.version = 1,
+            Fault::SnapshotsAreAhead => self.one_ahead(session, &mut snapshot).await?,
             Fault::SwapsSnapshotStates => {
                 std::mem::swap(&mut snapshot.state, &mut self.known().state);
             }
@@ -42,7 +43,10 @@ impl SnapshotStore for Faulty {
             }
             _ => {}
         }
-        self.inner.save(session, snapshot, token).await
+        let shared = self.is(Fault::SnapshotsAreShared).then(|| snapshot.clone());
+        self.inner.save(session, snapshot, token).await?;
+        self.known().snapshot = shared;
+        Ok(())
     }
 
     async fn latest(
@@ -65,7 +69,21 @@ impl SnapshotStore for Faulty {
                 .await?;
             return Ok(latest.filter(|s| s.covers <= bound));
         }
-        self.inner.latest(session, projection, version, bound).await
+        let latest = self
+            .inner
+            .latest(session, projection, version, bound)
+            .await?;
+        match (self.fault, latest) {
+            (Fault::FillsInLogSums, Some(latest)) => {
+                Ok(Some(self.filled_in(session, latest).await?))
+            }
+            (Fault::SnapshotsAreShared, latest) => {
+                let shared = self.known().snapshot.clone();
+                let fits = |s: &Snapshot| s.projection == *projection && s.version == version;
+                Ok(shared.filter(fits).filter(|s| s.covers <= bound).or(latest))
+            }
+            (_, latest) => Ok(latest),
+        }
     }
 
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
