@@ -17,9 +17,9 @@
 //! # What it costs
 //!
 //! A commit is one page or a few in the write-ahead log and one flush, shared by all appends to all
-//! sessions that wait in this process. There are no threads and no runtime: input and output are done on
-//! the thread that polls. Waiting for another process that writes blocks no thread. Every 1,024 pages a
-//! commit also copies the write-ahead log into the database.
+//! sessions that wait in this process. There is no runtime, and no thread but that of the timers: input
+//! and output are done on the thread that polls. Waiting for another process that writes blocks no
+//! thread. Every 1,024 pages a commit also copies the write-ahead log into the database.
 //!
 //! Reads are views of at most 1 MiB of payload each (or one event, if that is larger), so that a long
 //! read does not keep the write-ahead log from being copied.

@@ -9,9 +9,8 @@ use futures_util::{StreamExt, stream};
 use crate::follow::follow;
 use crate::verify::verified;
 use crate::{
-    AppendCondition, Backend, BlobId, BlobInfo, Error, ErrorKind, Event, Events, Finding, Head,
-    Incarnation, LeaseRequest, Liveness, NewEvent, Pieces, Repair, Result, SeqNum, SessionId,
-    SessionRef, Writer,
+    AppendCondition, Backend, BlobId, BlobInfo, Error, ErrorKind, Event, Events, Head, Incarnation,
+    LeaseRequest, Liveness, NewEvent, Pieces, Result, SeqNum, SessionId, SessionRef, Writer,
 };
 
 /// One session in one of its lives: for reading, following, and plain appends.
@@ -188,22 +187,6 @@ impl Session {
             all.push(info?);
         }
         Ok(all)
-    }
-
-    /// Everything that is wrong with the stored session. Writes nothing.
-    ///
-    /// # Errors
-    /// `Unavailable` if it can't be read at all.
-    pub async fn verify(&self) -> Result<Vec<Finding>> {
-        self.backend.verify(&self.at.id).await
-    }
-
-    /// Mends the stored session; with `apply` false it only says what it would do.
-    ///
-    /// # Errors
-    /// `LeaseHeld`, `Unsupported`, `Unavailable`.
-    pub async fn repair(&self, apply: bool) -> Result<Repair> {
-        self.backend.repair(&self.at.id, apply).await
     }
 
     /// The event at a position.

@@ -7,7 +7,7 @@ use sessionlog::{Kind, NewEvent, Result};
 const SCRIPT: &[(Kind, &str)] = &[
     (
         kinds::SESSION_STARTED,
-        r#"{"directory":"/tmp/demo","harness":"sessionlog demo","model":"demo-1"}"#,
+        r#"{"directory":"/w/demo","harness":"sessionlog demo","model":"demo-1"}"#,
     ),
     (kinds::TURN_STARTED, r#"{"turn":"t1"}"#),
     (
