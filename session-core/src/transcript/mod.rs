@@ -5,6 +5,7 @@
 //! Fields that a type does not know stay in the payload, which is never rewritten.
 
 pub mod check;
+mod compact;
 mod conversation;
 mod fields;
 mod fork;

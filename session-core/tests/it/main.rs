@@ -14,6 +14,7 @@ mod follow;
 mod ledger;
 mod projection;
 mod settle;
+mod transcript_compact;
 mod transcript_fork;
 mod transcript_imported;
 mod transcript_logs;
