@@ -22,7 +22,7 @@ use crate::verify::describe;
 use sessionlog_local::files::{
     create_new, failed, open_or_create, open_read, open_write, sync_dir, unique,
 };
-use sessionlog_local::lock::{Probe, probe_whole, try_whole};
+use sessionlog_local::lock::{Held, Probe, probe_whole};
 
 /// The kind of the events that stand for lost ones.
 const LOST: Kind = Kind::from_static("repair.lost");
@@ -44,11 +44,11 @@ pub(crate) async fn session(dir: &SessionDir, id: &SessionId, apply: bool) -> Re
 }
 
 /// Waits for the append lock, which may belong to a log that can't be opened.
-async fn lock(dir: &SessionDir) -> Result<File> {
+async fn lock(dir: &SessionDir) -> Result<Held> {
     let path = dir.join(APPEND_LOCK);
-    let lock = open_or_create(&path).map_err(failed("open", &path))?;
     for _ in 0..1000 {
-        if try_whole(&lock).map_err(failed("lock", &path))? {
+        let file = open_or_create(&path).map_err(failed("open", &path))?;
+        if let Some(lock) = Held::whole(file).map_err(failed("lock", &path))? {
             return Ok(lock);
         }
         Delay::new(Duration::from_millis(10)).await;

@@ -9,7 +9,7 @@ use sessionlog_core::{Error, Place, Result};
 
 use crate::dir::{self, APPEND_LOCK, EVENTS, MARKER, NEW, TRASH};
 use crate::header::{self, FORMAT, unsupported};
-use sessionlog_local::files::{failed, is_dir, make_dir, open_read, read_at, replace, sync_dir};
+use sessionlog_local::files::{failed, is_dir, make_all, open_read, read_at, replace};
 
 /// The name of this backend in the marker.
 const BACKEND: &str = "jsonl";
@@ -172,17 +172,4 @@ pub(crate) fn is_session(path: &Path) -> bool {
 /// Whether a name in the root is one that a crash can leave, or the file system's own.
 pub(crate) fn is_leftover(name: &str) -> bool {
     matches!(name, NEW | TRASH | "lost+found") || name.starts_with(dir::TEMPORARY)
-}
-
-/// Makes a folder and those above it, each durable in the one above.
-fn make_all(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        make_all(parent)?;
-        make_dir(path).map_err(failed("make the folder", path))?;
-        sync_dir(parent).map_err(failed("flush", parent))?;
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use redb::Builder;
 use redb::backends::FileBackend;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
-    Identity, create_new, failed as os_failed, file_in_folder, make_dir, open_read, read_at,
+    Identity, create_new, failed as os_failed, file_in_folder, make_all, open_read, read_at,
     sync_dir, unique,
 };
 
@@ -261,19 +261,6 @@ pub(crate) fn check_marker(txn: &redb::ReadTransaction) -> Result<()> {
             "the store was written by a newer version, update this program: it has format \
              {format}, this version reads up to {FORMAT}"
         )));
-    }
-    Ok(())
-}
-
-/// Makes a folder and those above it, each durable in the one above.
-fn make_all(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        make_all(parent)?;
-        make_dir(path).map_err(os_failed("make the folder", path))?;
-        sync_dir(parent).map_err(os_failed("flush", parent))?;
     }
     Ok(())
 }

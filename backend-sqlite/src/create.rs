@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use sessionlog_core::{Error, Result};
-use sessionlog_local::files::{create_new, failed, make_dir, open_write, sync_dir, unique};
+use sessionlog_local::files::{create_new, failed, make_all, open_write, sync_dir, unique};
 
 use crate::connect::set;
 use crate::fault;
@@ -92,17 +92,4 @@ fn build(path: &Path) -> Result<()> {
         .map_err(|(_, error)| fault::failed("make it", "the database")(error))?;
     let flushed = open_write(path).and_then(|file| file.sync_all());
     flushed.map_err(failed("flush", path))
-}
-
-/// Makes a folder and those above it, each private and durable in the one above.
-fn make_all(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        make_all(parent)?;
-        make_dir(path).map_err(failed("make the folder", path))?;
-        sync_dir(parent).map_err(failed("flush", parent))?;
-    }
-    Ok(())
 }

@@ -119,6 +119,19 @@ fn make_private(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a folder and those above it, each private and durable in the one above.
+pub fn make_all(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_all(parent)?;
+        make_dir(path).map_err(failed("make the folder", path))?;
+        sync_dir(parent).map_err(failed("flush", parent))?;
+    }
+    Ok(())
+}
+
 /// Whether a path is a folder and not a link to one.
 pub fn is_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|m| m.is_dir())
