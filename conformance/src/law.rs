@@ -56,11 +56,36 @@ pub enum Level {
     /// L3: another process, killed.
     #[serde(rename = "L3")]
     Kill,
+    /// L4: power loss, at every prefix of the file calls and with every choice of what was lost.
+    #[serde(rename = "L4")]
+    Power,
+    /// L5: I/O errors at every file call.
+    #[serde(rename = "L5")]
+    Errors,
+    /// L6: damaged files.
+    #[serde(rename = "L6")]
+    Damage,
+    /// L7: tasks, threads and processes at once.
+    #[serde(rename = "L7")]
+    Race,
+    /// L8: an object store that loses, delays and repeats answers.
+    #[serde(rename = "L8")]
+    Objects,
 }
 
 impl Level {
     /// Every level.
-    pub const ALL: [Self; 4] = [Self::Harness, Self::Contract, Self::Model, Self::Kill];
+    pub const ALL: [Self; 9] = [
+        Self::Harness,
+        Self::Contract,
+        Self::Model,
+        Self::Kill,
+        Self::Power,
+        Self::Errors,
+        Self::Damage,
+        Self::Race,
+        Self::Objects,
+    ];
 }
 
 impl fmt::Display for Level {
@@ -70,6 +95,11 @@ impl fmt::Display for Level {
             Self::Contract => "L1",
             Self::Model => "L2",
             Self::Kill => "L3",
+            Self::Power => "L4",
+            Self::Errors => "L5",
+            Self::Damage => "L6",
+            Self::Race => "L7",
+            Self::Objects => "L8",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What came out, as text and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
@@ -145,16 +145,17 @@ impl Report {
                 _ => cell.red += 1,
             }
         }
+        let levels: BTreeSet<Level> = self.outcomes.iter().map(|o| o.level).collect();
         let mut out = String::new();
         // Writing to a string can't fail.
         let _ = write!(out, "{:<5}", "");
-        for level in Level::ALL {
+        for level in &levels {
             let _ = write!(out, "{level:>20}");
         }
         for ((letter, number), row) in rows {
             let _ = write!(out, "\n{:<5}", format!("{letter}{number}"));
-            for level in Level::ALL {
-                let cell = row.get(&level).map_or(String::new(), Cell::to_string);
+            for level in &levels {
+                let cell = row.get(level).map_or(String::new(), Cell::to_string);
                 let _ = write!(out, "{cell:>20}");
             }
         }

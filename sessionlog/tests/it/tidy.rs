@@ -33,11 +33,17 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["sessionlog-conformance"],
     ),
     (
+        "sessionlog-backend-s3",
+        &["sessionlog-core"],
+        &["sessionlog-conformance"],
+    ),
+    (
         "sessionlog",
         &[
             "sessionlog-core",
             "sessionlog-backend-jsonl",
             "sessionlog-backend-redb",
+            "sessionlog-backend-s3",
             "sessionlog-backend-sqlite",
         ],
         &[],

@@ -1,0 +1,3 @@
+//! Session logs in object storage.
+
+mod site;

@@ -1,0 +1,1 @@
+//! From a URL to an object store that was probed.
