@@ -108,7 +108,7 @@ impl BlobStore for Jsonl {
         sync_dir(&folder).map_err(|e| {
             Error::indeterminate("the blob was stored, but perhaps not durably").with_source(e)
         })?;
-        Ok(BlobInfo { id, len })
+        Ok(BlobInfo::new(id, len))
     }
 
     fn get(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Pieces {
@@ -176,7 +176,7 @@ pub(crate) fn blobs(dir: &SessionDir) -> Result<Vec<BlobInfo>> {
             && meta.is_file()
         {
             let len = meta.len();
-            blobs.push(BlobInfo { id, len });
+            blobs.push(BlobInfo::new(id, len));
         }
     }
     Ok(blobs)

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use sessionlog_core::{Data, Event, EventId, Kind, Kinds, SeqNum, Sum, Timestamp};
+use sessionlog_core::{Data, Event, EventId, Kind, Kinds, NewEvent, SeqNum, Sum, Timestamp};
 
 /// What comes behind the payload, without the newline: `,"sum":"` 16 digits `"}`.
 const SUM_LEN: usize = 8 + Sum::TEXT_LEN + 2;
@@ -197,16 +197,14 @@ pub(crate) fn scan(bytes: &Bytes, at: Range<usize>, kinds: &mut Kinds) -> Option
         Some(id) => Some(EventId::from_text(id)?),
         None => None,
     };
+    let event = NewEvent {
+        id: EventId::from_text(envelope.id)?,
+        at: Timestamp::from_text(envelope.at)?,
+        kind: kinds.intern(envelope.kind)?,
+        data: Data::from_stored(data),
+    };
     Some(Line {
-        event: Event {
-            seq: envelope.seq,
-            id: EventId::from_text(envelope.id)?,
-            at: Timestamp::from_text(envelope.at)?,
-            kind: kinds.intern(envelope.kind)?,
-            data: Data::from_stored(data),
-            top,
-            sum,
-        },
+        event: Event::stored(envelope.seq, event, top, sum),
         part: envelope.part,
     })
 }

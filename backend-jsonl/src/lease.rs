@@ -61,11 +61,10 @@ pub(crate) fn held(dir: &SessionDir, slots: &Slots) -> Result<Option<Holder>> {
 pub(crate) fn holder(slots: &Slots) -> Result<Holder> {
     match slots.holder() {
         Some(holder) => Ok(holder),
-        None => Ok(Holder {
-            owner: Owner::new("an owner whose name is damaged")?,
-            token: slots.newest(),
-            since: Timestamp::EPOCH,
-        }),
+        None => {
+            let owner = Owner::new("an owner whose name is damaged")?;
+            Ok(Holder::new(owner, slots.newest(), Timestamp::EPOCH))
+        }
     }
 }
 

@@ -123,9 +123,10 @@ fn log(dir: &SessionDir, id: &SessionId, apply: bool, repair: &mut Repair) -> Re
     } else if let Some(torn) = &inspected.torn {
         let end = End {
             offset: inspected.until,
-            head: Head {
-                tail: next,
-                ..Head::genesis(id, inspected.session.incarnation)
+            head: {
+                let mut head = Head::genesis(id, inspected.session.incarnation);
+                head.tail = next;
+                head
             },
         };
         let kept = crate::kept::keep_tail(dir, end, torn)?;

@@ -298,9 +298,5 @@ fn behind(mut head: Head, session: &SessionId, event: &Event) -> Option<Head> {
 
 /// The end that stood before an event, if the checksum before it was `sum`.
 fn before(event: &Event, sum: Sum) -> Head {
-    Head {
-        tail: event.seq,
-        sum,
-        top: event.top.unwrap_or(EventId::MIN),
-    }
+    Head::new(event.seq, sum, event.top.unwrap_or(EventId::MIN))
 }

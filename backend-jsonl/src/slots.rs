@@ -113,11 +113,7 @@ impl Slots {
     pub(crate) fn holder(&self) -> Option<Holder> {
         self.last()
             .filter(|grant| grant.token == self.newest() && grant.token > FencingToken::NONE)
-            .map(|grant| Holder {
-                owner: grant.owner.clone(),
-                token: grant.token,
-                since: grant.since,
-            })
+            .map(|grant| Holder::new(grant.owner.clone(), grant.token, grant.since))
     }
 
     /// Writes the next grant, durably. To be called under the append lock.

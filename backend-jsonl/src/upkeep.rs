@@ -27,14 +27,13 @@ impl Upkeep for Jsonl {
         if self.stands(id)? {
             return verify::session(&self.dir(id), id);
         }
-        Ok(vec![Finding {
-            severity: Severity::Damage,
-            place: Place::session(id),
-            len: None,
-            message: "a file or a link stands where the folder of a session should be: move it \
-                      away"
-                .into(),
-        }])
+        let message =
+            "a file or a link stands where the folder of a session should be: move it away";
+        Ok(vec![Finding::new(
+            Severity::Damage,
+            Place::session(id),
+            message,
+        )])
     }
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {

@@ -20,11 +20,13 @@ use sessionlog_local::files::{failed, wide};
 
 /// Everything that is wrong with a session's folder.
 pub(crate) fn session(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
-    let finding = |severity, name: &str, len, message: String| Finding {
-        severity,
-        place: Place::file(dir.relative(name)).with_session(id),
-        len,
-        message,
+    let finding = |severity, name: &str, len, message: String| {
+        let place = Place::file(dir.relative(name)).with_session(id);
+        let found = Finding::new(severity, place, message);
+        match len {
+            Some(len) => found.with_len(len),
+            None => found,
+        }
     };
     let mut found = log(dir, id)?;
     match Slots::read(dir) {
@@ -125,12 +127,11 @@ fn log(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
     };
     let mut found = Vec::new();
     if let Some(what) = &inspected.header {
-        found.push(Finding {
-            severity: Severity::Damage,
-            place: place(0, SeqNum::ZERO),
-            len: Some(inspected.from),
-            message: format!("{what}: repair writes a new first line"),
-        });
+        let message = format!("{what}: repair writes a new first line");
+        found.push(
+            Finding::new(Severity::Damage, place(0, SeqNum::ZERO), message)
+                .with_len(inspected.from),
+        );
     }
     let mut next = SeqNum::ZERO;
     let walked: std::io::Result<()> = inspected.walk(|met| {
@@ -138,39 +139,31 @@ fn log(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
             Met::Event(event) => next = event.seq.plus(1),
             Met::Mended(event) => {
                 next = event.seq.plus(1);
-                found.push(Finding {
-                    severity: Severity::Damage,
-                    place: Place::file(dir.relative(EVENTS))
-                        .with_session(id)
-                        .with_seq(event.seq),
-                    len: None,
-                    message:
-                        "what surrounds a whole event on its line is damaged: repair writes it anew"
-                            .into(),
-                });
+                let place = Place::file(dir.relative(EVENTS));
+                found.push(Finding::new(
+                    Severity::Damage,
+                    place.with_session(id).with_seq(event.seq),
+                    "what surrounds a whole event on its line is damaged: repair writes it anew",
+                ));
             }
             Met::Lost(lost) => {
                 next = lost.until;
-                found.push(Finding {
-                    severity: Severity::Damage,
-                    place: place(lost.offset, lost.from),
-                    len: Some(lost.len),
-                    message: describe(&lost),
-                });
+                let place = place(lost.offset, lost.from);
+                found.push(
+                    Finding::new(Severity::Damage, place, describe(&lost)).with_len(lost.len),
+                );
             }
         }
         Ok(())
     });
     walked.map_err(failed("read", &dir.join(EVENTS)))?;
     if let Some(torn) = &inspected.torn {
-        found.push(Finding {
-            severity: Severity::Note,
-            place: place(inspected.until, next),
-            len: Some(wide(torn.len())),
-            message: "a torn tail, the remains of an append that was never acknowledged: the next \
-                      append keeps it aside and cuts it"
-                .into(),
-        });
+        let message = "a torn tail, the remains of an append that was never acknowledged: the next \
+                       append keeps it aside and cuts it";
+        found.push(
+            Finding::new(Severity::Note, place(inspected.until, next), message)
+                .with_len(wide(torn.len())),
+        );
     }
     Ok(found)
 }
@@ -204,12 +197,8 @@ pub(crate) fn strays(store: &Jsonl) -> Result<Vec<Finding>> {
         let name = entry.map_err(failed("list", path))?.file_name();
         let name = name.to_string_lossy().into_owned();
         let is_dir = sessionlog_local::files::is_dir(&path.join(&name));
-        let note = |name: String, message: &str| Finding {
-            severity: Severity::Note,
-            place: Place::file(name),
-            len: None,
-            message: message.to_owned(),
-        };
+        let note =
+            |name: String, message: &str| Finding::new(Severity::Note, Place::file(name), message);
         if matches!(name.as_str(), dir::NEW | dir::TRASH) && is_dir {
             let inner = fs::read_dir(path.join(&name))
                 .into_iter()

@@ -68,10 +68,7 @@ impl BlobStore for Redb {
                 }
             }
         }
-        let info = BlobInfo {
-            id: rows.hasher.finish(),
-            len: rows.len,
-        };
+        let info = BlobInfo::new(rows.hasher.finish(), rows.len);
         let life = session.clone();
         let number = upload.as_ref().map(|(number, _)| *number);
         let finished = self
@@ -106,7 +103,7 @@ impl BlobStore for Redb {
                     let id = id_of(key.value().1)
                         .ok_or_else(|| Error::internal("a hash that is no blob id"))?;
                     let (_, len) = value.value();
-                    Ok(BlobInfo { id, len })
+                    Ok(BlobInfo::new(id, len))
                 })
                 .collect::<Result<Vec<_>>>()
         });

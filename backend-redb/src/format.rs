@@ -5,8 +5,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use redb::TableDefinition;
 use sessionlog_core::{
-    BlobId, Data, Event, EventId, FencingToken, Head, Holder, Incarnation, Kinds, Owner, SeqNum,
-    SessionId, SessionRef, Sum, Timestamp,
+    BlobId, Data, Event, EventId, FencingToken, Head, Holder, Incarnation, Kinds, NewEvent, Owner,
+    SeqNum, SessionId, SessionRef, Sum, Timestamp,
 };
 
 /// The name of this backend in the marker.
@@ -121,11 +121,11 @@ impl Row {
             number: fields.u64()?,
             incarnation: Incarnation::from_bytes(fields.array()?),
             created: fields.time()?,
-            head: Head {
-                tail: SeqNum::new(fields.u64()?),
-                sum: Sum::from_u64(fields.u64()?),
-                top: EventId::from_bytes(fields.array()?),
-            },
+            head: Head::new(
+                SeqNum::new(fields.u64()?),
+                Sum::from_u64(fields.u64()?),
+                EventId::from_bytes(fields.array()?),
+            ),
             token: FencingToken::new(fields.u64()?),
         })
     }
@@ -199,15 +199,13 @@ pub(crate) fn decode_event(
     };
     let kind = kinds.intern(fields.take(usize::from(len & !HAS_TOP))?)?;
     let data = bytes.slice(at.end.checked_sub(fields.0.len())?..at.end);
-    Some(Event {
-        seq,
+    let event = NewEvent {
         id,
         at: time,
         kind,
         data: Data::from_stored(data),
-        top,
-        sum,
-    })
+    };
+    Some(Event::stored(seq, event, top, sum))
 }
 
 /// The checksum that a row holds, whatever the rest of it is.
@@ -237,17 +235,13 @@ pub(crate) fn decode_holder(number: u64, row: &[u8]) -> Option<Holder> {
     let token = FencingToken::new(fields.u64()?);
     let since = fields.time()?;
     let owner = Owner::new(std::str::from_utf8(fields.0).ok()?).ok()?;
-    Some(Holder {
-        owner,
-        token,
-        since,
-    })
+    Some(Holder::new(owner, token, since))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sessionlog_core::{Kind, NewEvent};
+    use sessionlog_core::Kind;
 
     #[test]
     fn a_session_row_round_trips_and_every_changed_bit_is_found() {
@@ -295,11 +289,11 @@ mod tests {
 
     #[test]
     fn a_lease_row_round_trips_and_every_changed_bit_is_found() {
-        let holder = Holder {
-            owner: Owner::new("me").unwrap(),
-            token: FencingToken::new(3),
-            since: Timestamp::now(),
-        };
+        let holder = Holder::new(
+            Owner::new("me").unwrap(),
+            FencingToken::new(3),
+            Timestamp::now(),
+        );
         let row = encode_holder(9, &holder);
         assert_eq!(decode_holder(9, &row), Some(holder));
         assert_eq!(decode_holder(8, &row), None);

@@ -105,11 +105,11 @@ pub(crate) fn held(write: &Write<'_>, row: &Row) -> Result<Option<Holder>> {
     match holder_in(&leases, row)? {
         Some(holder) => Ok(Some(holder)),
         // The row that names the holder is damaged; that there is one is known all the same.
-        None => Ok(Some(Holder {
-            owner: Owner::new("unknown")?,
-            token: row.token,
-            since: Timestamp::EPOCH,
-        })),
+        None => Ok(Some(Holder::new(
+            Owner::new("unknown")?,
+            row.token,
+            Timestamp::EPOCH,
+        ))),
     }
 }
 
@@ -128,11 +128,7 @@ fn acquire(write: &mut Write<'_>, session: &SessionRef, request: LeaseRequest) -
     let lock = lock.ok_or_else(|| {
         Error::unavailable("a grant that failed is still being given up, try again")
     })?;
-    let holder = Holder {
-        owner: request.owner,
-        token: row.token,
-        since: Timestamp::now(),
-    };
+    let holder = Holder::new(request.owner, row.token, Timestamp::now());
     let said = encode_holder(number, &holder);
     let outcome = (|| {
         let mut leases = write.txn.open_table(LEASES)?;

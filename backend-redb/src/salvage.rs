@@ -61,10 +61,8 @@ impl Salvage {
         }
         // Behind a lost event the largest id before is taken from the event itself.
         for end in self.ends.clone() {
-            let mut end = Head {
-                top: event.top.unwrap_or(sessionlog_core::EventId::MIN),
-                ..end
-            };
+            let mut end = end;
+            end.top = event.top.unwrap_or(sessionlog_core::EventId::MIN);
             if end.verify(&self.session.id, &event).is_ok() {
                 self.ends = vec![end];
                 return Some(event);
@@ -90,11 +88,7 @@ impl Salvage {
 }
 
 fn end(seq: SeqNum, sum: Sum, top: sessionlog_core::EventId) -> Head {
-    Head {
-        tail: seq.plus(1),
-        sum,
-        top,
-    }
+    Head::new(seq.plus(1), sum, top)
 }
 
 fn new(event: &Event) -> NewEvent {

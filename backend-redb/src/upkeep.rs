@@ -22,7 +22,7 @@ impl Upkeep for Redb {
         let row = match self.row(id) {
             Ok(row) => row,
             Err(error) if error.is_corrupt() => {
-                findings.push(finding(
+                findings.push(Finding::new(
                     Severity::Damage,
                     Place::session(id),
                     error.message(),
@@ -52,7 +52,7 @@ impl Upkeep for Redb {
     async fn strays(&self) -> Result<Vec<Finding>> {
         let mut found = Vec::new();
         let stray = |name: &str, message: &str| {
-            finding(Severity::Note, Place::file(name.to_owned()), message)
+            Finding::new(Severity::Note, Place::file(name.to_owned()), message)
         };
         let (leftovers, foreign) = self.shared.engine.file.strays()?;
         for name in leftovers {
@@ -86,16 +86,6 @@ impl Upkeep for Redb {
     }
 }
 
-/// One thing that was found.
-pub(crate) fn finding(severity: Severity, place: Place, message: &str) -> Finding {
-    Finding {
-        severity,
-        place,
-        len: None,
-        message: message.to_owned(),
-    }
-}
-
 impl Redb {
     /// What a damaged session row says, as far as it can be read.
     fn salvaged_row(&self, id: &SessionId) -> Result<Option<Row>> {
@@ -117,10 +107,10 @@ impl Redb {
         let id = &session.id;
         let mut salvage = Salvage::new(session);
         let mut damage = |seq: SeqNum, message: &str, len: Option<u64>| {
-            let mut found = finding(
+            let mut found = Finding::new(
                 Severity::Damage,
                 Place::file(FILE).with_session(id).with_seq(seq),
-                &format!("{message}; repair puts a note in its place"),
+                format!("{message}; repair puts a note in its place"),
             );
             found.len = len;
             findings.push(found);
@@ -167,7 +157,7 @@ impl Redb {
                 .with_session(id)
                 .with_seq(row.head.tail.minus(1));
             let message = "the last event is not the one at the tail";
-            findings.push(finding(Severity::Damage, place, message));
+            findings.push(Finding::new(Severity::Damage, place, message));
         }
         Ok(())
     }
@@ -206,10 +196,10 @@ impl Redb {
                 found
                     .into_iter()
                     .flatten()
-                    .map(|message| finding(Severity::Derived, place(), message)),
+                    .map(|message| Finding::new(Severity::Derived, place(), message)),
             ),
             Err(error) if error.is_corrupt() => {
-                findings.push(finding(Severity::Damage, place(), error.message()));
+                findings.push(Finding::new(Severity::Damage, place(), error.message()));
             }
             Err(error) => return Err(error),
         }
@@ -230,7 +220,7 @@ impl Redb {
             let read: Result<()> = read.try_for_each(|_| async { Ok(()) }).await;
             match read {
                 Err(error) if error.is_corrupt() => {
-                    let mut found = finding(Severity::Damage, place(), error.message());
+                    let mut found = Finding::new(Severity::Damage, place(), error.message());
                     found.len = Some(blob.len);
                     findings.push(found);
                 }

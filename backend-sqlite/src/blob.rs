@@ -40,10 +40,7 @@ pub(crate) fn listed(conn: &Connection, of: &SessionRow) -> Result<Vec<Result<Bl
     while let Some(row) = rows.next().map_err(failed("list", TABLE))? {
         let read = || {
             let id = row.get_ref(1).ok()?.as_blob().ok()?;
-            let info = BlobInfo {
-                id: id_of(id)?,
-                len: u64::try_from(row.get::<_, i64>(2).ok()?).ok()?,
-            };
+            let info = BlobInfo::new(id_of(id)?, u64::try_from(row.get::<_, i64>(2).ok()?).ok()?);
             let number = row.get(0).ok()?;
             Some(BlobRow { number, info })
         };
@@ -76,7 +73,7 @@ fn find(conn: &Connection, of: &SessionRow, id: BlobId) -> Result<Option<BlobRow
     })?;
     let blob = |(number, len): (i64, i64)| {
         let len = u64::try_from(len).map_err(|_| damaged(of, "a blob has a length below zero"))?;
-        let info = BlobInfo { id, len };
+        let info = BlobInfo::new(id, len);
         Ok(BlobRow { number, info })
     };
     found.map(blob).transpose()

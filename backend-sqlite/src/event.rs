@@ -6,8 +6,8 @@ use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use sessionlog_core::{
-    Data, Error, Event, EventId, Head, Kinds, Ledger, Place, Result, SeqNum, Sum, Timestamp,
-    Wanted, span,
+    Data, Error, Event, EventId, Head, Kinds, Ledger, NewEvent, Place, Result, SeqNum, Sum,
+    Timestamp, Wanted, span,
 };
 
 use crate::desk::{Work, row};
@@ -60,15 +60,19 @@ fn sum(value: ValueRef<'_>) -> Option<Sum> {
 /// A row without its payload.
 pub(crate) fn envelope(row: &Row<'_>, kinds: &mut Kinds) -> Option<Event> {
     let column = |n| row.get_ref(n).ok();
-    Some(Event {
-        seq: SeqNum::new(seq_of(column(0)?.as_i64().ok()?)),
+    let seq = SeqNum::new(seq_of(column(0)?.as_i64().ok()?));
+    let event = NewEvent {
         id: id(column(2)?)?,
         at: Timestamp::from_micros(column(3)?.as_i64().ok()?)?,
         kind: kinds.intern(column(4)?.as_bytes().ok()?)?,
         data: Data::from_stored(Bytes::new()),
-        top: top(column(5)?)?,
-        sum: sum(column(6)?)?,
-    })
+    };
+    Some(Event::stored(
+        seq,
+        event,
+        top(column(5)?)?,
+        sum(column(6)?)?,
+    ))
 }
 
 /// The payload of a row.
@@ -138,11 +142,11 @@ pub(crate) fn head(conn: &Connection, of: &SessionRow) -> Result<Head> {
         let seq = SeqNum::new(seq_of(row.get(0)?));
         let found = || {
             let id = id(row.get_ref(2).ok()?)?;
-            Some(Head {
-                tail: seq.plus(1),
-                sum: sum(row.get_ref(4).ok()?)?,
-                top: top(row.get_ref(3).ok()?)?.unwrap_or(id),
-            })
+            Some(Head::new(
+                seq.plus(1),
+                sum(row.get_ref(4).ok()?)?,
+                top(row.get_ref(3).ok()?)?.unwrap_or(id),
+            ))
         };
         Ok((seq, row.get_ref(1)? == ValueRef::Integer(1), found()))
     };

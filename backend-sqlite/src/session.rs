@@ -147,11 +147,12 @@ impl SessionRow {
 
     /// Who got the newest grant.
     pub(crate) fn holder(&self) -> Result<Holder> {
-        Ok(Holder {
-            owner: Owner::new(self.owner.as_str())?,
-            token: self.token,
-            since: Timestamp::from_micros(self.since).unwrap_or(Timestamp::EPOCH),
-        })
+        let since = Timestamp::from_micros(self.since).unwrap_or(Timestamp::EPOCH);
+        Ok(Holder::new(
+            Owner::new(self.owner.as_str())?,
+            self.token,
+            since,
+        ))
     }
 }
 

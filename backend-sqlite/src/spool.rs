@@ -76,10 +76,7 @@ impl Spool {
             len += wide(piece.len());
         }
         Ok(Self {
-            info: BlobInfo {
-                id: hasher.finish(),
-                len,
-            },
+            info: BlobInfo::new(hasher.finish(), len),
             held: spilled.map_or(Held::Memory(memory), Held::File),
         })
     }

@@ -202,11 +202,8 @@ impl Survey {
     }
 
     fn head(&self, anchor: &Anchor, event: &Event) -> Head {
-        Head {
-            tail: event.seq,
-            sum: anchor.sum,
-            top: anchor.top.or(event.top).unwrap_or(EventId::MIN),
-        }
+        let top = anchor.top.or(event.top).unwrap_or(EventId::MIN);
+        Head::new(event.seq, anchor.sum, top)
     }
 
     fn proves(&self, anchor: &Anchor, event: &Event) -> bool {
@@ -297,12 +294,7 @@ impl Survey {
                 .with_session(&of.session.id)
                 .with_seq(seq)
         };
-        let finding = |seq: SeqNum, message: &str| Finding {
-            severity: Severity::Damage,
-            place: at(seq),
-            len: None,
-            message: message.to_owned(),
-        };
+        let finding = |seq: SeqNum, message: &str| Finding::new(Severity::Damage, at(seq), message);
         let mut all: Vec<_> = self
             .flaws
             .iter()
@@ -333,12 +325,10 @@ impl Survey {
                 self.tail
             ));
         }
-        Repair {
-            steps,
-            kept: Vec::new(),
-            events: self.tail.get().saturating_sub(self.lost()),
-            lost: self.lost(),
-        }
+        let whole = self.tail.get().saturating_sub(self.lost());
+        let mut repair = Repair::new(whole, self.lost());
+        repair.steps = steps;
+        repair
     }
 }
 

@@ -20,21 +20,12 @@ use crate::spool::SPOOL;
 use crate::store::Sqlite;
 use crate::survey::Survey;
 
-fn finding(severity: Severity, place: Place, message: impl Into<String>) -> Finding {
-    Finding {
-        severity,
-        place,
-        len: None,
-        message: message.into(),
-    }
-}
-
 fn found(error: &Error) -> Finding {
     let place = match error.kind() {
         sessionlog_core::ErrorKind::Corrupt { place } => place.clone(),
         _ => Place::default(),
     };
-    finding(Severity::Damage, place, error.message())
+    Finding::new(Severity::Damage, place, error.message())
 }
 
 /// The findings of a step whose own damage is a finding, and whose other errors are errors.
@@ -73,7 +64,7 @@ impl Sqlite {
                 let data = bytes::Bytes::copy_from_slice(data.unwrap_or_default());
                 if let Err(error) = sessionlog_core::Snapshot::from_bytes(&data) {
                     let place = Place::file("snapshot").with_session(&row.session.id);
-                    findings.push(finding(Severity::Derived, place, error.message()));
+                    findings.push(Finding::new(Severity::Derived, place, error.message()));
                 }
             }
             Ok(findings)
@@ -108,7 +99,7 @@ impl Sqlite {
                 let place = Place::file("piece").with_session(&row.session.id);
                 let message = "the content of a blob does not match its name";
                 let message = format!("{message}: {}", blob.info.id);
-                findings.push(finding(Severity::Damage, place, message));
+                findings.push(Finding::new(Severity::Damage, place, message));
             }
         }
         Ok(findings)
@@ -136,7 +127,7 @@ impl Sqlite {
                 None if site.owns_folder => "a foreign file",
                 None => continue,
             };
-            findings.push(finding(Severity::Note, Place::file(file), message));
+            findings.push(Finding::new(Severity::Note, Place::file(file), message));
         }
         Ok(findings)
     }
@@ -169,7 +160,7 @@ fn orphans(conn: &Connection) -> Result<Vec<Finding>> {
         let n: i64 = row(conn, table, sql, [], |row| row.get(0))?.unwrap_or(0);
         if n > 0 {
             let message = format!("rows that belong to no session: {n}");
-            findings.push(finding(Severity::Damage, Place::file(table), message));
+            findings.push(Finding::new(Severity::Damage, Place::file(table), message));
         }
     }
     Ok(findings)
@@ -187,7 +178,7 @@ fn integrity(conn: &Connection) -> Result<Vec<Finding>> {
     let place = || Place::file("the database");
     let bad = rows.into_iter().filter(|line| line != "ok");
     Ok(bad
-        .map(|line| finding(Severity::Damage, place(), line))
+        .map(|line| Finding::new(Severity::Damage, place(), line))
         .collect())
 }
 
@@ -221,7 +212,7 @@ impl Upkeep for Sqlite {
             let mut all = Vec::new();
             take(integrity(conn), &mut all)?;
             let rows = census(conn).map(|found| {
-                let damage = |(place, message)| finding(Severity::Damage, place, message);
+                let damage = |(place, message)| Finding::new(Severity::Damage, place, message);
                 found.into_iter().map(damage).collect()
             });
             take(rows, &mut all)?;

@@ -160,7 +160,7 @@ async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
                 data: stored(data),
             };
             let events = events.into_iter().map(event).collect();
-            let condition = AppendCondition { tail, token };
+            let condition = AppendCondition::new(tail, token);
             drop(memory.append(&session, events, condition).await);
         }
         Change::Grant(owner, _) => drop(
@@ -310,11 +310,9 @@ impl Upkeep for Journal {
         let unreadable = |e| Error::unavailable("the folder can't be listed").with_source(e);
         let names = fs::read_dir(&self.dir).map_err(unreadable)?.flatten();
         let names = names.map(|e| e.file_name().to_string_lossy().into_owned());
-        let stray = |name| Finding {
-            severity: Severity::Note,
-            place: Place::file(name),
-            len: None,
-            message: "not part of the store, left alone".into(),
+        let stray = |name: String| {
+            let why = "not part of the store, left alone";
+            Finding::new(Severity::Note, Place::file(name), why)
         };
         Ok(names
             .filter(|n| n != "journal" && n != "lock")

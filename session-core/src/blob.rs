@@ -94,11 +94,19 @@ impl From<BlobId> for String {
 
 /// What is known of a blob without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlobInfo {
     /// Its name.
     pub id: BlobId,
     /// Its length in bytes.
     pub len: u64,
+}
+
+impl BlobInfo {
+    /// What is known of a blob of this name and length.
+    pub const fn new(id: BlobId, len: u64) -> Self {
+        Self { id, len }
+    }
 }
 
 /// Content, a piece at a time.

@@ -125,6 +125,7 @@ impl From<Sum> for String {
 
 /// The end of a log: all that is needed to put the next event behind it or to verify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Head {
     /// The position that the next event will get.
     pub tail: SeqNum,
@@ -135,6 +136,11 @@ pub struct Head {
 }
 
 impl Head {
+    /// An end from storage, or from another source that is trusted.
+    pub const fn new(tail: SeqNum, sum: Sum, top: EventId) -> Self {
+        Self { tail, sum, top }
+    }
+
     /// The end of an empty log.
     pub fn genesis(session: &SessionId, incarnation: Incarnation) -> Self {
         Self {
@@ -155,17 +161,8 @@ impl Head {
 
     /// Gives `new` its place, its `top` and its checksum, and moves behind it.
     pub fn seal(&mut self, new: NewEvent) -> Event {
-        let NewEvent { id, at, kind, data } = new;
-        let top = (self.top > id).then_some(self.top);
-        let mut event = Event {
-            seq: self.tail,
-            id,
-            at,
-            kind,
-            data,
-            top,
-            sum: self.sum,
-        };
+        let top = (self.top > new.id).then_some(self.top);
+        let mut event = Event::stored(self.tail, new, top, self.sum);
         event.sum = self.sum.of(&event);
         *self = Self::after(&event);
         event

@@ -149,6 +149,7 @@ impl NewEvent {
 
 /// An event as it is stored and read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event {
     /// The position.
     pub seq: SeqNum,
@@ -168,6 +169,21 @@ pub struct Event {
 }
 
 impl Event {
+    /// An event as a backend finds it in its storage: every field as it was written. Whether it is
+    /// the event that was written, the core checks on each read.
+    pub fn stored(seq: SeqNum, event: NewEvent, top: Option<EventId>, sum: Sum) -> Self {
+        let NewEvent { id, at, kind, data } = event;
+        Self {
+            seq,
+            id,
+            at,
+            kind,
+            data,
+            top,
+            sum,
+        }
+    }
+
     /// The largest id up to this event.
     pub fn top(&self) -> EventId {
         self.top.unwrap_or(self.id)

@@ -99,6 +99,7 @@ impl From<Owner> for String {
 
 /// What is known of the holder of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Holder {
     /// Who it is.
     pub owner: Owner,
@@ -106,6 +107,17 @@ pub struct Holder {
     pub token: FencingToken,
     /// When it was granted, by the holder's clock.
     pub since: Timestamp,
+}
+
+impl Holder {
+    /// The holder of a grant.
+    pub const fn new(owner: Owner, token: FencingToken, since: Timestamp) -> Self {
+        Self {
+            owner,
+            token,
+            since,
+        }
+    }
 }
 
 /// How a lease is asked for.
@@ -201,6 +213,7 @@ impl fmt::Debug for Lease {
 
 /// Whether somebody drives a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Liveness {
     /// Somebody does. The holder is unknown where a lock is held but its description is damaged.
     Live(Option<Holder>),

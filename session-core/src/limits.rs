@@ -5,7 +5,15 @@ use crate::{Error, NewEvent, Result};
 /// The limits of an append. Over them it is refused with `InvalidInput` and the figures.
 ///
 /// What is larger than an event may be belongs into a blob, with an event that names it.
+///
+/// ```
+/// use sessionlog_core::Limits;
+///
+/// let limits = Limits::default().with_event_bytes(1 << 20);
+/// assert_eq!(limits.batch_events, 10_000);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The largest payload of an event, in bytes. 16 MiB by default.
     pub event_bytes: usize,
@@ -17,15 +25,39 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            event_bytes: 16 << 20,
-            batch_events: 10_000,
-            batch_bytes: 64 << 20,
-        }
+        Self::DEFAULT
     }
 }
 
 impl Limits {
+    /// What holds where nothing else is said.
+    pub const DEFAULT: Self = Self {
+        event_bytes: 16 << 20,
+        batch_events: 10_000,
+        batch_bytes: 64 << 20,
+    };
+
+    /// The same limits with another largest payload.
+    #[must_use]
+    pub const fn with_event_bytes(mut self, bytes: usize) -> Self {
+        self.event_bytes = bytes;
+        self
+    }
+
+    /// The same limits with another number of events a batch.
+    #[must_use]
+    pub const fn with_batch_events(mut self, events: usize) -> Self {
+        self.batch_events = events;
+        self
+    }
+
+    /// The same limits with another largest batch.
+    #[must_use]
+    pub const fn with_batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes;
+        self
+    }
+
     /// Checks a batch.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::{Event, FencingToken, Head, NewEvent, Result, SeqNum, SessionId, Sess
 
 /// What must hold for an append to take effect, checked in the same step as the write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AppendCondition {
     /// The log must end here, or the append is a `Conflict` (G5).
     pub tail: Option<SeqNum>,
@@ -23,6 +24,11 @@ impl AppendCondition {
         tail: None,
         token: None,
     };
+
+    /// Both conditions, as far as they are given.
+    pub const fn new(tail: Option<SeqNum>, token: Option<FencingToken>) -> Self {
+        Self { tail, token }
+    }
 
     /// The log must end at `tail`.
     pub const fn at(tail: SeqNum) -> Self {

@@ -40,11 +40,19 @@ pub struct Store {
 
 /// A session in a list.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Listed {
     /// The name.
     pub id: SessionId,
     /// Its card; an error if the session is there but can't be read.
     pub card: Result<Card>,
+}
+
+impl Listed {
+    /// A session as it is listed.
+    pub const fn new(id: SessionId, card: Result<Card>) -> Self {
+        Self { id, card }
+    }
 }
 
 impl Store {

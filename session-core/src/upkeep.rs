@@ -8,6 +8,7 @@ use crate::{Place, Result, SessionId};
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Severity {
     /// Worth knowing, no damage: a torn tail that was never acknowledged, a foreign file.
     Note,
@@ -19,6 +20,7 @@ pub enum Severity {
 
 /// One thing that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
@@ -30,8 +32,28 @@ pub struct Finding {
     pub message: String,
 }
 
+impl Finding {
+    /// A finding at a place. The message is lower case, without a final stop.
+    pub fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            place,
+            len: None,
+            message: message.into(),
+        }
+    }
+
+    /// The same finding, with how many bytes it concerns.
+    #[must_use]
+    pub fn with_len(mut self, len: u64) -> Self {
+        self.len = Some(len);
+        self
+    }
+}
+
 /// What a repair did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// The steps, in words.
     pub steps: Vec<String>,
@@ -41,6 +63,17 @@ pub struct Repair {
     pub events: u64,
     /// Positions whose events are lost; each holds an event of kind `repair.lost` after the repair.
     pub lost: u64,
+}
+
+impl Repair {
+    /// A repair of a log that has so many whole events and so many lost ones: no steps yet.
+    pub fn new(events: u64, lost: u64) -> Self {
+        Self {
+            events,
+            lost,
+            ..Self::default()
+        }
+    }
 }
 
 /// Verification and repair of one storage. Works on damaged sessions, so it takes ids, not lives.

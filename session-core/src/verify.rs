@@ -175,12 +175,10 @@ pub async fn verify_by_reading<L: EventLog + ?Sized>(
     match found {
         Ok(()) => Ok(Vec::new()),
         Err(error) => match error.kind() {
-            crate::ErrorKind::Corrupt { place } => Ok(vec![Finding {
-                severity: Severity::Damage,
-                place: place.clone(),
-                len: None,
-                message: error.message().to_owned(),
-            }]),
+            crate::ErrorKind::Corrupt { place } => {
+                let damage = Finding::new(Severity::Damage, place.clone(), error.message());
+                Ok(vec![damage])
+            }
             _ => Err(error),
         },
     }

@@ -92,10 +92,7 @@ impl Writer {
         tail: Option<SeqNum>,
     ) -> Result<Range<SeqNum>> {
         let bytes: usize = events.iter().map(|e| e.data.len()).sum();
-        let condition = AppendCondition {
-            tail,
-            token: Some(self.token),
-        };
+        let condition = AppendCondition::new(tail, Some(self.token));
         let range = self.session.append_if(events, condition).await?;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let before = self.uncarded.fetch_add(bytes, Ordering::Relaxed);

@@ -24,6 +24,7 @@ pub(crate) fn event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
         data,
         top,
         sum,
+        ..
     } = event;
     write!(
         out,

@@ -171,19 +171,11 @@ fn limits_that_allow_a_commit_that_could_not_be_found_again_are_refused() {
     let limits = Limits::default();
     assert!(open(limits).is_ok());
     for limits in [
-        Limits {
-            batch_bytes: 256 << 20,
-            ..limits
-        },
-        Limits {
-            batch_events: 1 << 20,
-            ..limits
-        },
-        Limits {
-            batch_events: usize::MAX,
-            batch_bytes: usize::MAX,
-            ..limits
-        },
+        limits.with_batch_bytes(256 << 20),
+        limits.with_batch_events(1 << 20),
+        limits
+            .with_batch_events(usize::MAX)
+            .with_batch_bytes(usize::MAX),
     ] {
         let error = open(limits).unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");

@@ -45,6 +45,7 @@ fn dump(store: &Sqlite) -> String {
                 data,
                 top,
                 sum,
+                ..
             } = event;
             writeln!(out, "  {seq} {id} {at} {kind} {top:?} {sum} {data}").unwrap();
         }

@@ -160,10 +160,7 @@ impl Worker {
                 store.put_events(&who.session()?, some).await?;
             }
             Step::Drive(who, from, to) => {
-                let condition = AppendCondition {
-                    tail: None,
-                    token: self.token(who),
-                };
+                let condition = AppendCondition::new(None, self.token(who));
                 let session = who.session()?;
                 store.append(&session, batch(from, to), condition).await?;
             }

@@ -135,10 +135,7 @@ async fn g05_tail_and_token_are_both_checked(bench: &Bench) -> Held {
     let (store, session) = bench.session("s").await?;
     store.put_events(&session, events(0..2)).await?;
     let (stale, new) = store.stale_and_new(&session).await?;
-    let both = |tail, token| AppendCondition {
-        tail: Some(at(tail)),
-        token: Some(token),
-    };
+    let both = |tail, token| AppendCondition::new(Some(at(tail)), Some(token));
     let fenced = store
         .append(&session, events(2..3), both(2, stale.token))
         .await;

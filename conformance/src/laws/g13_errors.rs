@@ -126,6 +126,7 @@ async fn g13_too_large_batches_are_refused_with_figures(bench: &Bench) -> Held {
         batch_events,
         batch_bytes,
         event_bytes,
+        ..
     } = bench.subject.limits;
     let before = Dump::of(&store).await?;
     let many = 0..u64::try_from(batch_events).unwrap_or(u64::MAX) + 1;

@@ -88,11 +88,7 @@ async fn g15_checksums_follow_the_formula(bench: &Bench) -> Held {
             event.seq
         );
     }
-    let expected = Head {
-        tail: at(9),
-        sum: sessionlog_core::Sum::from_u64(sum),
-        top,
-    };
+    let expected = Head::new(at(9), sessionlog_core::Sum::from_u64(sum), top);
     ensure_eq!(store.end(&session).await?, expected, "the head");
     Ok(())
 }

@@ -274,10 +274,7 @@ async fn g18_old_ids_are_found_behind_thousands_of_events(bench: &Bench) -> Held
 async fn g18_a_repeat_is_found_whatever_its_condition(bench: &Bench) -> Held {
     let (store, session) = bench.session("s").await?;
     let lease = store.lease(&session, "first").await?;
-    let condition = AppendCondition {
-        tail: Some(at(0)),
-        token: Some(lease.token),
-    };
+    let condition = AppendCondition::new(Some(at(0)), Some(lease.token));
     store.append(&session, events(0..2), condition).await?;
     store.release(&lease).await?;
     let _newer = store.lease(&session, "second").await?;

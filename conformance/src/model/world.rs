@@ -275,7 +275,7 @@ impl World {
                 Some(SeqNum::new(end.saturating_add_signed(off.into())))
             }
         };
-        let condition = AppendCondition { tail, token };
+        let condition = AppendCondition::new(tail, token);
         let appended = store.append(&session, batch.clone(), condition).await;
         let seen = self.shown(&session, appended, |r| {
             Seen::Positions(r.start.get(), r.end.get())

@@ -38,6 +38,7 @@ impl LeaseStore for Traced {
             Liveness::Live(None) => "live".to_owned(),
             Liveness::Idle => "idle".to_owned(),
             Liveness::Unknown(why) => format!("unknown, {why}"),
+            other => format!("{other:?}"),
         });
         result
     }

@@ -185,10 +185,7 @@ impl<'a, F: FnMut(&Copied)> Copy<'a, F> {
     ) -> Result<()> {
         self.renew(lease).await?;
         let tail = self.start().plus(self.copied.events);
-        let condition = AppendCondition {
-            tail: Some(tail),
-            token: Some(lease.token),
-        };
+        let condition = AppendCondition::new(Some(tail), Some(lease.token));
         let len = batch.len() as u64;
         let range = self.there.append_if(batch, condition).await?;
         if range != (tail..tail.plus(len)) {

@@ -23,10 +23,7 @@ impl BlobStore for Memory {
                 Ok(all)
             })
             .await?;
-        let info = BlobInfo {
-            id: BlobId::of(&content),
-            len: content.len() as u64,
-        };
+        let info = BlobInfo::new(BlobId::of(&content), content.len() as u64);
         let mut state = self.lock();
         let life = state.life(session)?;
         fence(token, life.token)?;
@@ -51,10 +48,8 @@ impl BlobStore for Memory {
 
     fn list(&self, session: &SessionRef) -> BoxStream<'static, Result<BlobInfo>> {
         let listed = self.lock().life(session).map(|life| {
-            let info = |(id, content): (&BlobId, &bytes::Bytes)| BlobInfo {
-                id: *id,
-                len: content.len() as u64,
-            };
+            let info =
+                |(id, content): (&BlobId, &bytes::Bytes)| BlobInfo::new(*id, content.len() as u64);
             life.blobs.iter().map(info).collect::<Vec<_>>()
         });
         match listed {

@@ -22,11 +22,7 @@ impl LeaseStore for Memory {
         life.token = life.token.next();
         let grant = Arc::new(Grant);
         let LeaseRequest { owner, .. } = request;
-        let holder = Holder {
-            owner: owner.clone(),
-            token: life.token,
-            since: Timestamp::now(),
-        };
+        let holder = Holder::new(owner.clone(), life.token, Timestamp::now());
         life.lease = Some((holder, Arc::downgrade(&grant)));
         Ok(Lease::new(
             session.clone(),

@@ -15,10 +15,7 @@ impl Upkeep for Memory {
         let (_, head) = self.head(id).await?;
         let events = head.tail.get();
         match self.verify(id).await?.is_empty() {
-            true => Ok(Repair {
-                events,
-                ..Repair::default()
-            }),
+            true => Ok(Repair::new(events, 0)),
             false => Err(Error::unsupported("memory can't be mended")),
         }
     }

@@ -108,9 +108,9 @@ fn print(finding: &Finding, cx: &mut Context<'_, '_>) -> Outcome<()> {
         .unwrap_or_default();
     let out = cx.out();
     match finding.severity {
-        Severity::Damage => write!(out, "{}", paint.bad("damage"))?,
-        Severity::Derived => write!(out, "{}", paint.warn("derived"))?,
         Severity::Note => write!(out, "{}", paint.dim("note"))?,
+        Severity::Derived => write!(out, "{}", paint.warn("derived"))?,
+        _ => write!(out, "{}", paint.bad("damage"))?,
     }
     Ok(writeln!(out, " {place}{len}: {message}")?)
 }
@@ -128,9 +128,9 @@ impl Summary {
 
     fn finding(&mut self, finding: &Finding) {
         match finding.severity {
-            Severity::Damage => self.damage += 1,
-            Severity::Derived => self.derived += 1,
             Severity::Note => self.notes += 1,
+            Severity::Derived => self.derived += 1,
+            _ => self.damage += 1,
         }
     }
 

@@ -137,7 +137,7 @@ impl BlobStore for Faulty {
                     for ((id, blob), content) in &known.blobs {
                         if *id == session.id && all.iter().all(|info| info.id != *blob) {
                             let len = content.len() as u64;
-                            all.push(BlobInfo { id: *blob, len });
+                            all.push(BlobInfo::new(*blob, len));
                         }
                     }
                 }

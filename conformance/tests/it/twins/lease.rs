@@ -128,10 +128,7 @@ impl Faulty {
 fn anonymous(error: Error) -> Error {
     match error.kind() {
         ErrorKind::LeaseHeld { holder, .. } => held_error(
-            Holder {
-                owner: Owner::new("somebody").unwrap(),
-                ..holder.clone()
-            },
+            Holder::new(Owner::new("somebody").unwrap(), holder.token, holder.since),
             None,
         ),
         _ => error,
@@ -152,11 +149,7 @@ impl LeaseStore for Faulty {
             && !request.force
         {
             self.inner.holder(session).await?;
-            let holder = Holder {
-                owner,
-                token,
-                since: Timestamp::EPOCH,
-            };
+            let holder = Holder::new(owner, token, Timestamp::EPOCH);
             return Err(held_error(holder, None));
         }
         let granted = self.inner.acquire(session, request).await;

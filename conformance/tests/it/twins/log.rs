@@ -42,10 +42,8 @@ impl Faulty {
         given: AppendCondition,
         empty: bool,
     ) -> Result<AppendCondition> {
-        let mut condition = AppendCondition {
-            tail: given.tail,
-            token: self.token(session, given.token).await,
-        };
+        let mut condition =
+            AppendCondition::new(given.tail, self.token(session, given.token).await);
         match self.fault {
             Fault::IgnoresTail => condition.tail = None,
             Fault::EmptyIgnoresCondition if empty => condition = AppendCondition::NONE,

@@ -10,11 +10,10 @@ use sessionlog_core::{Backend, BlobInfo, Limits, Memory, Result, SessionId};
 use super::{Fault, Faulty, Own, lock, twins};
 
 /// Small, so that twins are quick.
-pub(super) const LIMITS: Limits = Limits {
-    event_bytes: 1 << 20,
-    batch_events: 1_000,
-    batch_bytes: 2 << 20,
-};
+pub(super) const LIMITS: Limits = Limits::DEFAULT
+    .with_event_bytes(1 << 20)
+    .with_batch_events(1_000)
+    .with_batch_bytes(2 << 20);
 
 /// Opens a twin of memory at a place.
 pub(super) async fn open(place: &Place, fault: Fault) -> Result<Faulty> {

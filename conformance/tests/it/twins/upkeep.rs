@@ -31,12 +31,7 @@ impl Upkeep for Faulty {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
         let mut found = self.inner.verify(&self.folded_id(id)).await?;
         if self.is(Fault::VerifyCriesWolf) {
-            found.push(Finding {
-                severity: Severity::Damage,
-                place: Place::session(id),
-                len: None,
-                message: "a wolf".into(),
-            });
+            found.push(Finding::new(Severity::Damage, Place::session(id), "a wolf"));
         }
         Ok(found)
     }

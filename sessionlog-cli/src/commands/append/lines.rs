@@ -109,11 +109,10 @@ mod tests {
         let mut input = input.as_bytes();
         let kind = Kind::from_static("note");
         let mut lines = Lines::new(&mut input, &kind);
-        lines.limits = Limits {
-            event_bytes: 8,
-            batch_events: 2,
-            batch_bytes: 10,
-        };
+        lines.limits = Limits::default()
+            .with_event_bytes(8)
+            .with_batch_events(2)
+            .with_batch_bytes(10);
         let mut all = Vec::new();
         loop {
             let batch = lines.batch()?;

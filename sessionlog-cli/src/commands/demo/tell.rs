@@ -80,6 +80,7 @@ fn state(liveness: &Liveness) -> &str {
         Liveness::Live(_) => "live",
         Liveness::Idle => "idle",
         Liveness::Unknown(why) => why,
+        _ => "unknown",
     }
 }
 

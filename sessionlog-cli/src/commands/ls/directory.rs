@@ -67,7 +67,7 @@ mod tests {
         let id = "s".parse().unwrap();
         Directory::new(Path::new(asked))
             .unwrap()
-            .holds(&Listed { id, card: Ok(card) })
+            .holds(&Listed::new(id, Ok(card)))
     }
 
     #[test]

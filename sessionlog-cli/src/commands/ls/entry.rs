@@ -59,6 +59,9 @@ impl<'a> Entry<'a> {
                 Ok(Liveness::Unknown(reason)) => Driver::Unknown {
                     reason: reason.clone(),
                 },
+                Ok(other) => Driver::Unknown {
+                    reason: format!("{other:?}"),
+                },
                 Err(error) => Driver::Unknown {
                     reason: error.to_string(),
                 },

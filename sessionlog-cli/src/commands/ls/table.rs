@@ -60,7 +60,7 @@ fn cells(row: &Row, short: &Short, now: Timestamp) -> Vec<String> {
         Ok(Liveness::Live(Some(holder))) => line(holder.owner.as_str()),
         Ok(Liveness::Live(None)) => "yes".to_owned(),
         Ok(Liveness::Idle) => String::new(),
-        Ok(Liveness::Unknown(_)) | Err(_) => "?".to_owned(),
+        Ok(_) | Err(_) => "?".to_owned(),
     };
     match &row.listed.card {
         Ok(card) => vec![
