@@ -38,13 +38,18 @@ impl Bench {
         Ok(Self {
             law,
             subject,
-            place: Place::new()?,
+            place: Place::new(&options.ground)?,
             options: options.clone(),
             trail: Trail::default(),
             handles: AtomicU32::new(0),
             artefact: Mutex::default(),
             counters: Mutex::default(),
         })
+    }
+
+    /// Another place, empty, of the same medium.
+    pub(crate) fn new_place(&self) -> Held<Place> {
+        Ok(Place::new(&self.options.ground)?)
     }
 
     /// Takes note of the file that a failure was saved in.

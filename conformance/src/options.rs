@@ -3,6 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use crate::place::Ground;
+
 /// How much is tried. Budgets count cases and states, never seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
@@ -55,6 +57,7 @@ pub struct Options {
     pub(crate) replay: Option<PathBuf>,
     pub(crate) rerun: String,
     pub(crate) patience: u32,
+    pub(crate) ground: Ground,
 }
 
 impl Options {
@@ -67,6 +70,7 @@ impl Options {
             replay: None,
             rerun: String::new(),
             patience: 12_000,
+            ground: Ground::default(),
         }
     }
 
@@ -104,6 +108,22 @@ impl Options {
     #[must_use]
     pub fn with_child(mut self, child: ChildCommand) -> Self {
         self.child = Some(child);
+        self
+    }
+
+    /// The same options, with the folder that places are made in, instead of the system's temporary
+    /// one: laws then speak of the disk that it lies on. It must exist.
+    #[must_use]
+    pub fn with_place_root(mut self, folder: impl AsRef<Path>) -> Self {
+        self.ground.root = Some(folder.as_ref().into());
+        self
+    }
+
+    /// The same options, with what [`Place::base`](crate::Place::base) tells the subject, here and in
+    /// child processes: the URL of a bucket, the address of a server.
+    #[must_use]
+    pub fn with_base(mut self, base: impl AsRef<str>) -> Self {
+        self.ground.base = Some(base.as_ref().into());
         self
     }
 

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 /// Where one store lives: a folder of its own, made and removed by the suite.
 pub struct Place {
     name: String,
     dir: PathBuf,
+    ground: Ground,
     kept: Mutex<Option<Box<dyn Any + Send + Sync>>>,
     _folder: Option<Arc<TempDir>>,
 }
@@ -28,6 +30,12 @@ impl Place {
         &self.name
     }
 
+    /// What [`Options::with_base`](crate::Options::with_base) was given: where a medium that is no
+    /// folder is found, such as the URL of a bucket. A store's own part of it is [`Place::name`].
+    pub fn base(&self) -> Option<&str> {
+        self.ground.base.as_deref()
+    }
+
     /// What was made for this place by the first call: how a store that lives in memory is found
     /// again by the next `open`. Nothing of it reaches another process or a copy of the place.
     pub fn keep<T: Clone + Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> T {
@@ -40,28 +48,38 @@ impl Place {
         value
     }
 
-    /// A new place in the system's temporary folder.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// A new place on a ground.
+    pub(crate) fn new(ground: &Ground) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let folder = tempfile::Builder::new()
-            .prefix("sessionlog-conformance-")
-            .tempdir()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("sessionlog-conformance-");
+        let folder = match &ground.root {
+            Some(root) => builder.tempdir_in(root),
+            None => builder.tempdir(),
+        }?;
         let dir = folder.path().join("store");
         fs::create_dir(&dir)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             name: format!("conformance-{}-{number}", std::process::id()),
             dir,
+            ground: ground.clone(),
             kept: Mutex::new(None),
             _folder: Some(Arc::new(folder)),
         })
     }
 
+    /// What it was made on.
+    pub(crate) fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
     /// The place of another process.
-    pub(crate) fn existing(name: String, dir: PathBuf) -> Self {
+    pub(crate) fn existing(name: String, dir: PathBuf, ground: Ground) -> Self {
         Self {
             name,
             dir,
+            ground,
             kept: Mutex::new(None),
             _folder: None,
         }
@@ -69,10 +87,19 @@ impl Place {
 
     /// Another place with a copy of the folder.
     pub(crate) fn copy(&self) -> io::Result<Self> {
-        let copy = Self::new()?;
+        let copy = Self::new(&self.ground)?;
         copy_folder(&self.dir, &copy.dir)?;
         Ok(copy)
     }
+}
+
+/// Where places are made.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Ground {
+    /// The folder that has the places' folders; the system's temporary one without.
+    pub(crate) root: Option<PathBuf>,
+    /// What [`Place::base`] tells.
+    pub(crate) base: Option<String>,
 }
 
 fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use sessionlog_core::{Backend, Limits, Result};
+use sessionlog_core::{Backend, Limits, Result, Store};
 
 use crate::Place;
 
@@ -33,8 +33,8 @@ use crate::Place;
 /// lies in the [`Place`], which the suite owns. It also runs in another process, and on a copy of
 /// the place.
 pub trait Subject: Sized + 'static {
-    /// The backend.
-    type Backend: Backend;
+    /// The backend, or a [`Store`] on it.
+    type Backend: Into<Store>;
 
     /// What it keeps its data on.
     const MEDIUM: Medium;
@@ -147,8 +147,8 @@ impl Erased {
             private_files: S::PRIVATE_FILES,
             open: |place| {
                 Box::pin(async move {
-                    let backend = S::open(place).await?;
-                    Ok(Arc::new(backend) as Arc<dyn Backend>)
+                    let store: Store = S::open(place).await?.into();
+                    Ok(Arc::clone(store.backend()))
                 })
             },
             block_on: |future| S::block_on(future),

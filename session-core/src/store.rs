@@ -55,6 +55,12 @@ impl Listed {
     }
 }
 
+impl<B: Backend> From<B> for Store {
+    fn from(backend: B) -> Self {
+        Self::new(backend)
+    }
+}
+
 impl Store {
     /// A store on a backend.
     pub fn new(backend: impl Backend) -> Self {

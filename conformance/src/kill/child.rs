@@ -10,6 +10,7 @@ use super::work::{Step, Who, Worker, steps};
 use crate::bench::Ask;
 use crate::breach::{End, Held};
 use crate::make::{at, events};
+use crate::place::Ground;
 use crate::subject::Erased;
 use crate::{Place, Subject};
 
@@ -24,6 +25,7 @@ pub(crate) struct Asked {
     pub(crate) work: String,
     pub(crate) dir: PathBuf,
     pub(crate) name: String,
+    pub(crate) ground: Ground,
 }
 
 /// What a child tells its parent.
@@ -70,7 +72,7 @@ async fn run(subject: Erased, asked: &str) -> Held {
     tell(&Told::Hello);
     // Calls are counted, and the process killed at one of them, from the opening on.
     let _watch = sessionlog_crashfs::arm_from_env()?;
-    let place = Place::existing(asked.name, asked.dir);
+    let place = Place::existing(asked.name, asked.dir, asked.ground);
     match asked.work.as_str() {
         "hello" => Ok(()),
         "hold" => hold(subject, &place).await,

@@ -165,7 +165,7 @@ async fn g03_kills_at_any_time_leave_a_prefix(bench: &Bench) -> Held {
     let kills = bench.options.budget.of(2, 5, 50);
     for kill in 0..kills {
         bench.trail.clear();
-        let place = Place::new()?;
+        let place = bench.new_place()?;
         let process = Process::start(bench, &place, "endless", None, None)?;
         // So many acknowledgements are waited for; the child goes on meanwhile.
         let mut told = Vec::new();

@@ -70,6 +70,7 @@ impl Process {
             work: work.to_owned(),
             dir: place.dir().to_owned(),
             name: place.name().to_owned(),
+            ground: place.ground().clone(),
         };
         let asked = serde_json::to_string(&asked).map_err(|e| End::Broken(e.to_string()))?;
         let exe = env::current_exe()?;

@@ -7,13 +7,13 @@ use sessionlog_core::{ErrorKind, Liveness, Store};
 use super::child::Told;
 use super::parent::Process;
 use super::work::Who;
+use crate::Law;
 use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, breach, ensure, ensure_eq, ensure_err};
 use crate::files::Files;
 use crate::law::law;
 use crate::make::{at, events, request};
 use crate::patience::patient;
-use crate::{Law, Place};
 
 pub(crate) const LAWS: &[Law] = &[
     law!(
@@ -218,7 +218,7 @@ async fn g09_a_killed_holder_is_replaced_at_once(bench: &Bench) -> Held {
 }
 
 async fn g_private(bench: &Bench, work: &str) -> Held {
-    let place = Place::new()?;
+    let place = bench.new_place()?;
     let process = Process::start(bench, &place, work, None, Some("000"))?;
     process.end()?.sound()?;
     // The folder itself was made by the suite.

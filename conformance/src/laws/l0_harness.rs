@@ -42,7 +42,7 @@ async fn l0_a_child_can_be_started(bench: &Bench) -> Held {
 
 async fn l0_places_are_apart(bench: &Bench) -> Held {
     let (_store, session) = bench.session("s").await?;
-    let other = crate::Place::new()?;
+    let other = bench.new_place()?;
     let second = bench.open_at(&other).await?;
     let ids = crate::bench::Ask::ids(&second).await?;
     ensure_eq!(

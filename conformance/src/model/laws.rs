@@ -116,7 +116,7 @@ async fn open(bench: &Bench, place: &Place) -> Held<Vec<Handle>> {
 
 /// Runs commands on a fresh place and on a fresh reference, and compares what is seen.
 async fn play(bench: &Bench, commands: &[Command]) -> Held {
-    let place = Place::new()?;
+    let place = bench.new_place()?;
     let can = Can {
         force: bench.subject.forced_leases == Capability::Yes,
         drop_leases: bench.subject.prompt_leases == Capability::Yes,
