@@ -64,6 +64,7 @@
 
 mod armed;
 mod counts;
+mod fault;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -72,6 +73,8 @@ mod counts;
 ))]
 mod interpose;
 mod kind;
+mod op;
+mod record;
 #[cfg_attr(
     not(all(
         target_os = "linux",
@@ -83,9 +86,14 @@ mod kind;
 )]
 mod slot;
 mod stop;
+mod tree;
 mod watch;
 
 pub use armed::{NotArmed, armed};
 pub use counts::Counts;
+pub use fault::{Fault, FaultKind};
+pub use op::{Allocation, Call, FileId, Name, Op, Place};
+pub use record::{Incomplete, Record, Recorder};
 pub use stop::{Moment, Plan, arm_from_env};
+pub use tree::Tree;
 pub use watch::Watch;

@@ -24,3 +24,5 @@ mod std_calls;
 mod tempfiles;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod threads;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod trees;
