@@ -13,6 +13,8 @@ mod laws;
 mod macros;
 mod make;
 mod model;
+#[cfg(feature = "objects")]
+pub mod objects;
 mod options;
 mod patience;
 mod place;

@@ -15,6 +15,8 @@ pub struct Place {
     dir: PathBuf,
     ground: Ground,
     kept: Mutex<Option<Box<dyn Any + Send + Sync>>>,
+    #[cfg(feature = "objects")]
+    objects: Arc<dyn object_store::ObjectStore>,
     _folder: Option<Arc<TempDir>>,
 }
 
@@ -34,6 +36,15 @@ impl Place {
     /// folder is found, such as the URL of a bucket. A store's own part of it is [`Place::name`].
     pub fn base(&self) -> Option<&str> {
         self.ground.base.as_deref()
+    }
+
+    /// The object store: empty at first, strongly consistent, in the memory of this process. It is
+    /// the same for every life of the place, and no request to it waits for anything.
+    ///
+    /// It belongs to the place alone, so a prefix is not needed; [`name`](Self::name) is one.
+    #[cfg(feature = "objects")]
+    pub fn objects(&self) -> Arc<dyn object_store::ObjectStore> {
+        Arc::clone(&self.objects)
     }
 
     /// What was made for this place by the first call: how a store that lives in memory is found
@@ -60,12 +71,10 @@ impl Place {
         let dir = folder.path().join("store");
         fs::create_dir(&dir)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("conformance-{}-{number}", std::process::id());
         Ok(Self {
-            name: format!("conformance-{}-{number}", std::process::id()),
-            dir,
-            ground: ground.clone(),
-            kept: Mutex::new(None),
             _folder: Some(Arc::new(folder)),
+            ..Self::existing(name, dir, ground.clone())
         })
     }
 
@@ -74,14 +83,29 @@ impl Place {
         &self.ground
     }
 
-    /// The place of another process.
+    /// The place of another process: its folder, and nothing that is in memory.
     pub(crate) fn existing(name: String, dir: PathBuf, ground: Ground) -> Self {
         Self {
             name,
             dir,
             ground,
             kept: Mutex::new(None),
+            #[cfg(feature = "objects")]
+            objects: Arc::new(object_store::memory::InMemory::new()),
             _folder: None,
+        }
+    }
+
+    /// The place of one of several clients of an object store. It has no folder.
+    #[cfg(feature = "objects")]
+    #[expect(
+        dead_code,
+        reason = "the laws of object stores come with the next change"
+    )]
+    pub(crate) fn of_objects(name: &str, objects: Arc<dyn object_store::ObjectStore>) -> Self {
+        Self {
+            objects,
+            ..Self::existing(name.to_owned(), PathBuf::new(), Ground::default())
         }
     }
 

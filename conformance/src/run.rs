@@ -119,13 +119,22 @@ fn unmet(need: Need, subject: &Erased, options: &Options) -> Option<Verdict> {
         Need::Durable if subject.medium == Medium::Memory => {
             skipped("the medium is memory, which does not outlive its process")
         }
+        Need::Durable if subject.medium == Medium::ObjectStore => {
+            skipped("the object store is in the memory of the process, which another does not see")
+        }
+        Need::Objects if subject.medium != Medium::ObjectStore => {
+            skipped("the medium is not an object store, so there are no requests to spoil")
+        }
+        Need::Objects if cfg!(not(feature = "objects")) => Some(Verdict::NotMeasured(
+            "the feature `objects` of sessionlog-conformance is off".into(),
+        )),
         Need::Calls => sessionlog_crashfs::armed()
             .err()
             .map(|why| Verdict::NotMeasured(why.to_string())),
         Need::Child if options.child.is_none() => Some(Verdict::NotMeasured(
             "no way to start a child process was given".into(),
         )),
-        Need::Folder | Need::Durable | Need::Child => None,
+        Need::Folder | Need::Durable | Need::Child | Need::Objects => None,
         Need::SeveralHandles => promised(subject.several_handles),
         Need::SeveralProcesses => promised(subject.several_processes),
         Need::ForcedLeases => promised(subject.forced_leases),
@@ -136,5 +145,6 @@ fn unmet(need: Need, subject: &Erased, options: &Options) -> Option<Verdict> {
         Need::SilentOpen => promised(subject.silent_open),
         Need::ErasesBytes => promised(subject.erases_bytes),
         Need::PrivateFiles => promised(subject.private_files),
+        Need::RefusesUnfitStores => promised(subject.refuses_unfit_stores),
     }
 }

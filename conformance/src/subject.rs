@@ -59,6 +59,9 @@ pub trait Subject: Sized + 'static {
     const ERASES_BYTES: Capability = Capability::Yes;
     /// Files and folders can be read by their owner alone, whatever the umask.
     const PRIVATE_FILES: Capability = Capability::Yes;
+    /// Opening an object store that ignores conditions, or whose lists lag behind what was written,
+    /// is refused.
+    const REFUSES_UNFIT_STORES: Capability = Capability::Yes;
 
     /// Opens the store at a place: an empty one, or what an earlier life left there.
     ///
@@ -88,7 +91,8 @@ pub trait Subject: Sized + 'static {
 pub enum Medium {
     /// Files below [`Place::dir`], and nothing elsewhere.
     Directory,
-    /// Objects under the prefix [`Place::name`] in a store that the backend's author provides.
+    /// Objects in the store `Place::objects`, which the suite owns, and nothing elsewhere. It is in
+    /// the memory of this process and spoils requests in level L8. Needs the feature `objects`.
     ObjectStore,
     /// Something else that outlives the process, under the name [`Place::name`].
     External,
@@ -125,6 +129,7 @@ pub(crate) struct Erased {
     pub(crate) silent_open: Capability,
     pub(crate) erases_bytes: Capability,
     pub(crate) private_files: Capability,
+    pub(crate) refuses_unfit_stores: Capability,
     pub(crate) open: Open,
     pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
 }
@@ -145,6 +150,7 @@ impl Erased {
             silent_open: S::SILENT_OPEN,
             erases_bytes: S::ERASES_BYTES,
             private_files: S::PRIVATE_FILES,
+            refuses_unfit_stores: S::REFUSES_UNFIT_STORES,
             open: |place| {
                 Box::pin(async move {
                     let store: Store = S::open(place).await?.into();

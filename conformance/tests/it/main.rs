@@ -2,6 +2,7 @@
 
 mod custom;
 mod memory;
+mod objects;
 mod twins;
 
 #[path = "../../examples/custom_backend.rs"]

@@ -15,7 +15,8 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "sessionlog-conformance",
         &["sessionlog-core", "sessionlog-crashfs"],
-        &[],
+        // With a feature on that not everybody wants.
+        &["sessionlog-conformance"],
     ),
     (
         "sessionlog-backend-jsonl",
