@@ -1,3 +1,5 @@
 //! Session logs in object storage.
 
 mod site;
+
+pub use site::Location;

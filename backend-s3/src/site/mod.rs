@@ -1,1 +1,15 @@
-//! From a URL to an object store that was probed.
+//! From a URL to an object store that is fit to hold sessions.
+
+#[cfg(feature = "_cloud")]
+mod clouds;
+pub(crate) mod guard;
+mod location;
+pub(crate) mod probe;
+#[cfg(feature = "s3")]
+mod profile;
+#[cfg(feature = "_cloud")]
+mod runtime;
+mod settings;
+pub(crate) mod told;
+
+pub use location::Location;

@@ -36,7 +36,8 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "sessionlog-backend-s3",
         &["sessionlog-core"],
-        &["sessionlog-conformance"],
+        // Itself, with every cloud.
+        &["sessionlog-conformance", "sessionlog-backend-s3"],
     ),
     (
         "sessionlog",
