@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::OnceLock};
 
+use crate::interpose;
+
 /// Why calls can't be counted in this build or on this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotArmed {
@@ -33,7 +35,7 @@ pub fn armed() -> Result<(), NotArmed> {
     ANSWER
         .get_or_init(|| match unsupported() {
             Some(reason) => Err(reason.into()),
-            None => probe(),
+            None => interpose::probe::run(),
         })
         .clone()
         .map_err(|reason| NotArmed { reason })
@@ -51,24 +53,4 @@ pub(crate) fn unsupported() -> Option<&'static str> {
         return Some("on Linux, calls are interposed on x86-64 and aarch64 only");
     }
     None
-}
-
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-fn probe() -> Result<(), String> {
-    crate::interpose::probe::run()
-}
-
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-fn probe() -> Result<(), String> {
-    Ok(())
 }

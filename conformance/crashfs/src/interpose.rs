@@ -6,3 +6,5 @@ pub(crate) mod maps;
 pub(crate) mod place;
 pub(crate) mod probe;
 pub(crate) mod raw;
+pub(crate) mod stat;
+pub(crate) mod tape;

@@ -72,6 +72,14 @@ mod fault;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod interpose;
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "elsewhere.rs"]
+mod interpose;
 mod kind;
 mod op;
 mod record;
@@ -86,6 +94,16 @@ mod record;
 )]
 mod slot;
 mod stop;
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        target_pointer_width = "64",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    expect(dead_code, reason = "only the hooks keep a tape")
+)]
+mod tape;
 mod tree;
 mod watch;
 

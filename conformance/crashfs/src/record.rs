@@ -1,22 +1,19 @@
 //! A recorder and what it gives.
 
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-};
+use std::{fmt, io, path::Path, sync::atomic::Ordering::Acquire};
 
-use crate::{Fault, Op, Tree};
+use crate::{Fault, Op, Tree, Watch, interpose::tape, tree::Start};
 
 /// Records every change below one folder, with contents, and delivers faults.
 ///
-/// - **What**: what [`Watch`](crate::Watch) counts, with the same meaning of "below", of this
+/// - **What**: what [`Watch`] counts, with the same meaning of "below", of this
 ///   process only. Several recorders can be open at once, on different folders or on the same.
 /// - **Order**: calls below the root are carried out one at a time, so an op's place in the
 ///   record is the place of its effect. Signals wait while one is recorded.
 /// - **Start**: what the folder holds when the recorder is made counts as durable.
 /// - **Complete**: [`finish`](Recorder::finish) checks that nothing was missed.
 ///
-/// ```no_run
+/// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # if sessionlog_crashfs::armed().is_err() { return Ok(()); }
 /// use sessionlog_crashfs::{Op, Recorder};
@@ -39,7 +36,8 @@ use crate::{Fault, Op, Tree};
 /// # }
 /// ```
 pub struct Recorder {
-    root: PathBuf,
+    watch: Watch,
+    start: Start,
 }
 
 /// What happened below a folder.
@@ -67,51 +65,66 @@ impl fmt::Display for Incomplete {
 impl std::error::Error for Incomplete {}
 
 impl Recorder {
+    /// How much memory a record can take, in bytes: the data that was written, and about 120
+    /// bytes and the names for each op. It is reserved as address space; only what is used
+    /// becomes memory.
+    pub const ROOM: usize = 4 << 30;
+
     /// Begins to record below the folder `root`, which must exist.
     ///
     /// # Errors
     ///
-    /// - Those of [`Watch::new`](crate::Watch::new), and of reading the folder.
+    /// - Those of [`Watch::new`], and of reading the folder.
     /// - [`Unsupported`](io::ErrorKind::Unsupported) also for something below the root that is
     ///   no file, folder or symbolic link.
     /// - [`ResourceBusy`](io::ErrorKind::ResourceBusy) also if the process has a writable
     ///   shared mapping of a file below the root.
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory) if the room can't be reserved.
     pub fn new(root: impl AsRef<Path>) -> io::Result<Recorder> {
-        let root = std::fs::canonicalize(root)?;
-        let _ = Recorder { root };
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "the recorder itself is on its way",
-        ))
+        Recorder::with_room(root, Recorder::ROOM)
+    }
+
+    /// As [`Recorder::new`], with room for a record of `room` bytes. One that needs more is
+    /// [`Incomplete`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Recorder::new`].
+    pub fn with_room(root: impl AsRef<Path>, room: usize) -> io::Result<Recorder> {
+        let watch = Watch::new(root)?;
+        let start = tape::begin(&watch, room)?;
+        Ok(Recorder { watch, start })
     }
 
     /// The recorded folder, absolute and without symbolic links.
     #[must_use]
     pub fn root(&self) -> &Path {
-        &self.root
+        self.watch.root()
     }
 
     /// How many ops are recorded so far: everything that this thread did before is among the
     /// first `mark` of [`Record::ops`]. Take it when something is acknowledged.
     #[must_use]
     pub fn mark(&self) -> usize {
-        0
+        self.watch.slot.tape.ops.load(Acquire)
     }
 
     /// Sets the fault that is to be delivered, in the place of one set before, and begins to
     /// count its calls and its hits anew.
     pub fn inject(&self, fault: Fault) {
-        let _ = fault;
+        tape::inject(&self.watch, Some(fault));
     }
 
     /// How often the fault was delivered since [`inject`](Recorder::inject).
     #[must_use]
     pub fn hits(&self) -> u64 {
-        0
+        self.watch.slot.tape.fault.hits()
     }
 
     /// Takes the fault away. [`hits`](Recorder::hits) stays.
-    pub fn heal(&self) {}
+    pub fn heal(&self) {
+        tape::inject(&self.watch, None);
+    }
 
     /// Ends the recording, and checks that it is complete: the start with every op applied
     /// must be what the folder holds now, in names, types, lengths and every byte.
@@ -121,9 +134,25 @@ impl Recorder {
     /// [`Incomplete`] with the first reason: something changed without being seen (the
     /// [crate docs](crate) list the ways), a change that can't be recorded, no room left for
     /// the record, or a folder that can't be read.
-    pub fn finish(self) -> Result<Record, Incomplete> {
-        Err(Incomplete {
-            reason: "the recorder itself is on its way".into(),
-        })
+    pub fn finish(mut self) -> Result<Record, Incomplete> {
+        let start = std::mem::take(&mut self.start);
+        let (start, ops) =
+            tape::finish(&self.watch, start).map_err(|reason| Incomplete { reason })?;
+        Ok(Record { start, ops })
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        tape::end(&self.watch);
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("root", &self.root())
+            .field("ops", &self.mark())
+            .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 
-use crate::{Counts, Moment, kind::Kind};
+use crate::{Counts, Moment, kind::Kind, tape::Tape};
 
 /// The longest path of a root, in bytes.
 pub(crate) const ROOT_MAX: usize = 1023;
@@ -20,6 +20,8 @@ pub(crate) const WATCHES: usize = 64;
 static SLOTS: [Slot; WATCHES] = [const { Slot::new() }; WATCHES];
 /// Watches that the hooks look at.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
+/// Watches that record as well.
+static RECORDING: AtomicU64 = AtomicU64::new(0);
 /// Slots that belong to a watch, active or being prepared.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 /// Slots are used in turn, so that one is not used again while a call of
@@ -43,6 +45,7 @@ pub(crate) struct Slot {
     pub(crate) failed: AtomicU64,
     pub(crate) maps: AtomicU64,
     pub(crate) unresolved: AtomicU64,
+    pub(crate) tape: Tape,
 }
 
 /// The active watches, one bit each.
@@ -50,13 +53,24 @@ pub(crate) fn active() -> u64 {
     ACTIVE.load(Acquire)
 }
 
-/// The slots of the watches in `mask`.
-pub(crate) fn each(mask: u64) -> impl Iterator<Item = (u64, &'static Slot)> {
-    SLOTS
-        .iter()
-        .enumerate()
-        .map(|(i, slot)| (1 << i, slot))
-        .filter(move |(bit, _)| mask & bit != 0)
+/// The watches that record as well, one bit each.
+pub(crate) fn recording() -> u64 {
+    RECORDING.load(Acquire)
+}
+
+/// Lets the hooks record for a watch whose tape runs.
+pub(crate) fn record(bit: u64) {
+    RECORDING.fetch_or(bit, Release);
+}
+
+/// The slots of the watches in `mask`, in one order for all.
+pub(crate) fn each(mut mask: u64) -> impl Iterator<Item = (u64, &'static Slot)> {
+    std::iter::from_fn(move || {
+        let bit = mask & mask.wrapping_neg();
+        mask ^= bit;
+        let slot = SLOTS.get(bit.checked_ilog2()? as usize)?;
+        Some((bit, slot))
+    })
 }
 
 /// Takes a free slot for `root`, an absolute path without a slash at its end
@@ -77,6 +91,7 @@ pub(crate) fn open(root: &[u8]) -> Option<(u64, &'static Slot)> {
 /// Gives the slot of a watch back.
 pub(crate) fn close(bit: u64) {
     ACTIVE.fetch_and(!bit, AcqRel);
+    RECORDING.fetch_and(!bit, AcqRel);
     TAKEN.fetch_and(!bit, AcqRel);
 }
 
@@ -95,6 +110,7 @@ impl Slot {
             failed: AtomicU64::new(0),
             maps: AtomicU64::new(0),
             unresolved: AtomicU64::new(0),
+            tape: Tape::new(),
         }
     }
 

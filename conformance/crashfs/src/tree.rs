@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use disk::{Inodes, Start, read};
+
 use crate::{FileId, Name};
 
 /// A folder with everything below it: by [`FileId`], with the names apart from what they name,

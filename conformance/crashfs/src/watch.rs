@@ -30,8 +30,8 @@ use crate::{
 /// refused (see the [crate docs](crate)).
 pub struct Watch {
     root: PathBuf,
-    bit: u64,
-    slot: &'static Slot,
+    pub(crate) bit: u64,
+    pub(crate) slot: &'static Slot,
 }
 
 impl Watch {

@@ -4,7 +4,10 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::{
     Moment,
-    interpose::raw,
+    interpose::{
+        raw,
+        tape::{self, Act},
+    },
     kind::Kind,
     slot::{self, Slot},
 };
@@ -42,6 +45,20 @@ impl Hits {
         Hits(self.0 | other.0)
     }
 
+    /// Those that record as well, one bit each.
+    pub(crate) fn recorders(self) -> u64 {
+        self.0 & slot::recording()
+    }
+
+    /// Those that record as well.
+    pub(crate) fn only_recorders(self) -> Hits {
+        Hits(self.recorders())
+    }
+
+    pub(crate) fn has(self, bit: u64) -> bool {
+        self.0 & bit != 0
+    }
+
     fn slots(self) -> impl Iterator<Item = &'static Slot> {
         slot::each(self.0).map(|(_, slot)| slot)
     }
@@ -62,26 +79,47 @@ impl Hits {
 }
 
 /// Lets a call that is not a write through.
+///
+/// # Safety
+///
+/// The act's pointers are those that the call got; paths are null or end with a NUL.
 #[inline]
-pub(crate) fn pass(hits: Hits, kind: Kind, call: impl FnOnce() -> isize) -> isize {
+pub(crate) unsafe fn pass(hits: Hits, kind: Kind, act: Act, call: impl FnOnce() -> isize) -> isize {
     if hits.is_empty() {
         call()
     } else {
-        through(hits, kind, || (), call)
+        // SAFETY: as the caller's. Only a write is ever cut in half.
+        unsafe { through(hits, kind, &act, || raw::error(libc::EIO), call) }
     }
 }
 
 /// Lets a write through; `half` writes the first half of its bytes.
+///
+/// # Safety
+///
+/// As [`pass`].
 #[inline]
-pub(crate) fn pass_write(hits: Hits, half: impl FnOnce(), call: impl FnOnce() -> isize) -> isize {
+pub(crate) unsafe fn pass_write(
+    hits: Hits,
+    act: Act,
+    half: impl FnOnce() -> isize,
+    call: impl FnOnce() -> isize,
+) -> isize {
     if hits.is_empty() {
         call()
     } else {
-        through(hits, Kind::Write, half, call)
+        // SAFETY: as the caller's.
+        unsafe { through(hits, Kind::Write, &act, half, call) }
     }
 }
 
-fn through(hits: Hits, kind: Kind, half: impl FnOnce(), call: impl FnOnce() -> isize) -> isize {
+unsafe fn through(
+    hits: Hits,
+    kind: Kind,
+    act: &Act,
+    half: impl FnOnce() -> isize,
+    call: impl FnOnce() -> isize,
+) -> isize {
     let mut stop = None;
     for slot in hits.slots() {
         let number = slot.calls.fetch_add(1, SeqCst).wrapping_add(1);
@@ -98,7 +136,9 @@ fn through(hits: Hits, kind: Kind, half: impl FnOnce(), call: impl FnOnce() -> i
         None => {}
         Some(Moment::Before) => raw::die(),
         Some(Moment::Half) => {
-            half();
+            if kind == Kind::Write {
+                half();
+            }
             raw::die()
         }
         Some(Moment::After) => {
@@ -106,7 +146,11 @@ fn through(hits: Hits, kind: Kind, half: impl FnOnce(), call: impl FnOnce() -> i
             raw::die()
         }
     }
-    let answer = call();
+    let answer = match hits.recorders() {
+        0 => call(),
+        // SAFETY: as the caller's.
+        mask => unsafe { tape::through(mask, act, half, call) },
+    };
     for slot in hits.slots() {
         if raw::failed(answer) {
             slot.failed.fetch_add(1, SeqCst);

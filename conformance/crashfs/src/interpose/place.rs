@@ -4,13 +4,14 @@
 //! descriptors would miss those that libc closes by itself (`closedir`,
 //! `fclose`) and those that another process handed over; the kernel's doesn't.
 
-use core::{ffi::CStr, mem::MaybeUninit};
+use core::mem::MaybeUninit;
 use libc::{AT_FDCWD, c_char, c_int};
 
 use crate::{
     interpose::{
         gate::Hits,
         raw::{errno, failed, sys},
+        stat::{Inode, Stat, split},
     },
     slot::{self, ROOT_MAX},
 };
@@ -57,28 +58,50 @@ pub(crate) unsafe fn of_name(dir: c_int, path: *const c_char) -> Hits {
         return Hits::NONE;
     }
     // SAFETY: not null, so a string.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let name_end = path
-        .iter()
-        .rposition(|b| *b != b'/')
-        .map_or(0, |last| last + 1);
-    let (named, _) = path.split_at_checked(name_end).unwrap_or((path, b""));
-    let Some(slash) = named.iter().rposition(|b| *b == b'/') else {
+    let (parent, _) = unsafe { split(path) };
+    if parent.is_empty() {
         return by_link(active, dir);
+    }
+    // SAFETY: the copy ends with a NUL.
+    let fd = with_nul(parent, |path| unsafe {
+        sys!(SYS_openat, dir, path, PARENT)
+    });
+    fd.map_or(Hits::NONE, |fd| of_path_fd(active, fd))
+}
+
+/// What the folder of a name is, and the name in it.
+///
+/// # Safety
+///
+/// `path` is null or a string that ends with a NUL and outlives the answer.
+pub(crate) unsafe fn folder_of<'a>(dir: c_int, path: *const c_char) -> Option<(Inode, &'a [u8])> {
+    if path.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so a string.
+    let (parent, name) = unsafe { split(path) };
+    let stat = if parent.is_empty() {
+        Stat::of_fd(dir)
+    } else {
+        // SAFETY: the copy ends with a NUL.
+        with_nul(parent, |path| unsafe { Stat::at(dir, path, 0) })?
     };
-    let (parent, _) = named.split_at_checked(slash + 1).unwrap_or((b"/", b""));
+    Some((stat?.inode, name))
+}
+
+/// Hands over a copy of a path that ends with a NUL, unless it is too long for any call.
+fn with_nul<R>(path: &[u8], work: impl FnOnce(*const c_char) -> R) -> Option<R> {
     let mut buffer = MaybeUninit::<[u8; PATH_MAX]>::uninit();
-    if parent.len() >= PATH_MAX {
-        return Hits::NONE;
+    if path.len() >= PATH_MAX {
+        return None;
     }
     let start: *mut u8 = buffer.as_mut_ptr().cast();
-    // SAFETY: the buffer has room for the parent's path and a NUL.
-    let fd = unsafe {
-        start.copy_from_nonoverlapping(parent.as_ptr(), parent.len());
-        start.add(parent.len()).write(0);
-        sys!(SYS_openat, dir, start, PARENT)
-    };
-    of_path_fd(active, fd)
+    // SAFETY: the buffer has room for the path and a NUL.
+    unsafe {
+        start.copy_from_nonoverlapping(path.as_ptr(), path.len());
+        start.add(path.len()).write(0);
+    }
+    Some(work(start.cast_const().cast()))
 }
 
 /// What `path` leads to.
@@ -92,9 +115,9 @@ pub(crate) unsafe fn of_path(dir: c_int, path: *const c_char, flags: c_int) -> F
     // SAFETY: the kernel checks the pointer.
     let fd = unsafe { sys!(SYS_openat, dir, path, follow) };
     if !failed(fd) {
-        let mode = mode_of(fd as c_int);
+        let stat = Stat::of_fd(fd as c_int);
         let hits = of_path_fd(active, fd);
-        return if mode == libc::S_IFREG {
+        return if stat.is_some_and(|stat| stat.is_file()) {
             Found::File(hits)
         } else {
             Found::Other
@@ -123,38 +146,27 @@ pub(crate) unsafe fn of_folder(dir: c_int, path: *const c_char) -> Hits {
     of_path_fd(active, fd)
 }
 
+/// One more descriptor for an open file, to ask with only; negative if there is none.
+pub(crate) fn reopen(fd: c_int) -> c_int {
+    let (link, flags) = (Link::of(fd), libc::O_PATH | libc::O_CLOEXEC);
+    // SAFETY: the link's name ends with a NUL.
+    let ret = unsafe { sys!(SYS_openat, AT_FDCWD, link.0.as_ptr(), flags) };
+    ret as c_int
+}
+
 /// Whether a name is a folder's; a symbolic link is not.
 ///
 /// # Safety
 ///
 /// `path` is null or a string that ends with a NUL.
 pub(crate) unsafe fn is_folder_at(dir: c_int, path: *const c_char) -> bool {
-    let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: there is room for what the kernel writes; zeroes are a valid `stat`.
-    unsafe {
-        sys!(
-            SYS_newfstatat,
-            dir,
-            path,
-            stat.as_mut_ptr(),
-            libc::AT_SYMLINK_NOFOLLOW
-        );
-        stat.assume_init().st_mode & libc::S_IFMT == libc::S_IFDIR
-    }
+    // SAFETY: as the caller's.
+    unsafe { Stat::of_name(dir, path) }.is_some_and(|stat| stat.is_folder())
 }
 
 /// Whether a descriptor is a folder's.
 pub(crate) fn is_folder(fd: c_int) -> bool {
-    mode_of(fd) == libc::S_IFDIR
-}
-
-fn mode_of(fd: c_int) -> libc::mode_t {
-    let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: there is room for what the kernel writes; zeroes are a valid `stat`.
-    unsafe {
-        sys!(SYS_fstat, fd, stat.as_mut_ptr());
-        stat.assume_init().st_mode & libc::S_IFMT
-    }
+    Stat::of_fd(fd).is_some_and(|stat| stat.is_folder())
 }
 
 /// The watches of a descriptor that was opened only to ask; closes it.

@@ -20,6 +20,9 @@ pub(crate) type Inode = (u64, u64);
 #[cfg(not(unix))]
 pub(crate) type Inode = PathBuf;
 
+/// Which file is which.
+pub(crate) type Inodes = BTreeMap<Inode, FileId>;
+
 impl Tree {
     /// Reads a folder with everything below it. Several names of one file are one file.
     ///
@@ -28,7 +31,7 @@ impl Tree {
     /// Those of reading; [`Unsupported`](io::ErrorKind::Unsupported) for something that is
     /// neither file, folder nor symbolic link.
     pub fn read(folder: impl AsRef<Path>) -> io::Result<Tree> {
-        read(folder.as_ref()).map(|(tree, _)| tree)
+        read(folder.as_ref()).map(|start| start.tree)
     }
 
     /// Writes everything below the root into `folder`, which must be there and be empty.
@@ -65,8 +68,17 @@ impl Tree {
     }
 }
 
-/// Reads a folder; the map says which file is which.
-pub(crate) fn read(folder: &Path) -> io::Result<(Tree, BTreeMap<Inode, FileId>)> {
+/// A folder that was read, and which file is which.
+#[derive(Default)]
+pub(crate) struct Start {
+    pub(crate) tree: Tree,
+    pub(crate) ids: Inodes,
+    /// The first id that is free.
+    pub(crate) next: u32,
+}
+
+/// Reads a folder.
+pub(crate) fn read(folder: &Path) -> io::Result<Start> {
     let mut reader = Reader {
         tree: Tree::new(),
         ids: BTreeMap::from([(inode(folder, &fs::metadata(folder)?), FileId::ROOT)]),
@@ -78,12 +90,16 @@ pub(crate) fn read(folder: &Path) -> io::Result<(Tree, BTreeMap<Inode, FileId>)>
             reader.entry(dir, &entry?)?;
         }
     }
-    Ok((reader.tree, reader.ids))
+    Ok(Start {
+        tree: reader.tree,
+        ids: reader.ids,
+        next: reader.next,
+    })
 }
 
 struct Reader {
     tree: Tree,
-    ids: BTreeMap<Inode, FileId>,
+    ids: Inodes,
     open: Vec<(FileId, PathBuf)>,
     next: u32,
 }

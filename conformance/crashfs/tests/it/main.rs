@@ -15,6 +15,10 @@ mod kill;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod raw_calls;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod raw_records;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod records;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod refusals;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod scope;

@@ -7,6 +7,7 @@ use crate::{
     interpose::{
         gate, maps, place,
         raw::{self, answer, sys},
+        tape::Act,
     },
     kind::Kind,
 };
@@ -17,7 +18,8 @@ use crate::{
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fsync(fd: c_int) -> c_int {
     // SAFETY: a plain number.
-    answer(flushed(fd, Kind::Fsync, || unsafe { sys!(SYS_fsync, fd) })) as c_int
+    let call = || unsafe { sys!(SYS_fsync, fd) };
+    flushed(fd, Kind::Fsync, call)
 }
 
 /// # Safety
@@ -26,9 +28,8 @@ pub(crate) unsafe extern "C" fn fsync(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
     // SAFETY: a plain number.
-    answer(flushed(fd, Kind::Fdatasync, || unsafe {
-        sys!(SYS_fdatasync, fd)
-    })) as c_int
+    let call = || unsafe { sys!(SYS_fdatasync, fd) };
+    flushed(fd, Kind::Fdatasync, call)
 }
 
 /// # Safety
@@ -48,7 +49,9 @@ pub(crate) unsafe extern "C" fn sync_file_range(
             [fd as usize, offset as usize, len as usize, flags as usize],
         )
     };
-    answer(gate::pass(place::of_fd(fd), Kind::RangeFlush, call)) as c_int
+    let act = Act::FlushRange { fd };
+    // SAFETY: no pointers.
+    answer(unsafe { gate::pass(place::of_fd(fd), Kind::RangeFlush, act, call) }) as c_int
 }
 
 /// # Safety
@@ -58,7 +61,9 @@ pub(crate) unsafe extern "C" fn sync_file_range(
 pub(crate) unsafe extern "C" fn syncfs(fd: c_int) -> c_int {
     // SAFETY: a plain number.
     let call = || unsafe { sys!(SYS_syncfs, fd) };
-    answer(gate::pass(place::of_fd(fd), Kind::SystemFlush, call)) as c_int
+    let (hits, act) = (place::of_fd(fd), Act::FlushSystem);
+    // SAFETY: no pointers.
+    answer(unsafe { gate::pass(hits, Kind::SystemFlush, act, call) }) as c_int
 }
 
 /// # Safety
@@ -67,9 +72,10 @@ pub(crate) unsafe extern "C" fn syncfs(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sync() {
     // SAFETY: takes no arguments.
-    gate::pass(place::everywhere(), Kind::SystemFlush, || unsafe {
-        sys!(SYS_sync)
-    });
+    unsafe {
+        let (hits, call) = (place::everywhere(), || sys!(SYS_sync));
+        gate::pass(hits, Kind::SystemFlush, Act::FlushAll, call);
+    }
 }
 
 /// # Safety
@@ -77,17 +83,26 @@ pub(crate) unsafe extern "C" fn sync() {
 /// As `msync` of libc.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) -> c_int {
+    let hits = maps::of_address(address.addr());
+    let act = Act::FlushMap {
+        address: address.addr(),
+        len,
+        flags,
+    };
     // SAFETY: the kernel checks the range.
     let call = || unsafe { sys!(SYS_msync, address, len, flags) };
-    answer(gate::pass(
-        maps::of_address(address.addr()),
-        Kind::MapFlush,
-        call,
-    )) as c_int
+    // SAFETY: the address is never looked at.
+    answer(unsafe { gate::pass(hits, Kind::MapFlush, act, call) }) as c_int
 }
 
-fn flushed(fd: c_int, kind: Kind, call: impl FnOnce() -> isize) -> isize {
+fn flushed(fd: c_int, kind: Kind, call: impl FnOnce() -> isize) -> c_int {
     let hits = place::of_fd(fd);
     let folder = !hits.is_empty() && place::is_folder(fd);
-    gate::pass(hits, if folder { Kind::FolderFlush } else { kind }, call)
+    let act = Act::Flush {
+        fd,
+        data_only: kind == Kind::Fdatasync,
+    };
+    let kind = if folder { Kind::FolderFlush } else { kind };
+    // SAFETY: no pointers.
+    answer(unsafe { gate::pass(hits, kind, act, call) }) as c_int
 }

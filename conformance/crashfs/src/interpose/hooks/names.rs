@@ -6,6 +6,7 @@ use crate::{
     interpose::{
         gate, place,
         raw::{answer, sys},
+        tape::{Act, At},
     },
     kind::Kind,
 };
@@ -46,9 +47,16 @@ pub(crate) unsafe extern "C" fn renameat2(
 ) -> c_int {
     // SAFETY: as the caller's.
     unsafe {
-        let hits = place::of_name(old_dir, old).and(place::of_name(new_dir, new));
+        let (from_hits, to_hits) = (place::of_name(old_dir, old), place::of_name(new_dir, new));
+        let act = Act::Rename {
+            from: at(old_dir, old),
+            from_hits,
+            to: at(new_dir, new),
+            to_hits,
+            flags,
+        };
         let call = || sys!(SYS_renameat2, old_dir, old, new_dir, new, flags);
-        answer(gate::pass(hits, Kind::Rename, call)) as c_int
+        answer(gate::pass(from_hits.and(to_hits), Kind::Rename, act, call)) as c_int
     }
 }
 
@@ -75,7 +83,8 @@ pub(crate) unsafe extern "C" fn linkat(
     // SAFETY: as the caller's.
     unsafe {
         let call = || sys!(SYS_linkat, old_dir, old, new_dir, new, flags);
-        answer(gate::pass(place::of_name(new_dir, new), Kind::Link, call)) as c_int
+        let (hits, act) = (place::of_name(new_dir, new), Act::Link(at(new_dir, new)));
+        answer(gate::pass(hits, Kind::Link, act, call)) as c_int
     }
 }
 
@@ -100,7 +109,11 @@ pub(crate) unsafe extern "C" fn symlinkat(
     // SAFETY: as the caller's.
     unsafe {
         let call = || sys!(SYS_symlinkat, target, dir, name);
-        answer(gate::pass(place::of_name(dir, name), Kind::Link, call)) as c_int
+        let act = Act::Symlink {
+            target,
+            at: at(dir, name),
+        };
+        answer(gate::pass(place::of_name(dir, name), Kind::Link, act, call)) as c_int
     }
 }
 
@@ -118,15 +131,16 @@ pub(crate) unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 /// As `unlinkat` of libc.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn unlinkat(dir: c_int, path: *const c_char, flags: c_int) -> c_int {
-    let kind = if flags & AT_REMOVEDIR != 0 {
-        Kind::Rmdir
+    let name = at(dir, path);
+    let (kind, act) = if flags & AT_REMOVEDIR != 0 {
+        (Kind::Rmdir, Act::Rmdir(name))
     } else {
-        Kind::Unlink
+        (Kind::Unlink, Act::Unlink(name))
     };
     // SAFETY: as the caller's.
     unsafe {
         let call = || sys!(SYS_unlinkat, dir, path, flags);
-        answer(gate::pass(place::of_name(dir, path), kind, call)) as c_int
+        answer(gate::pass(place::of_name(dir, path), kind, act, call)) as c_int
     }
 }
 
@@ -167,6 +181,11 @@ pub(crate) unsafe extern "C" fn mkdirat(dir: c_int, path: *const c_char, mode: m
     // SAFETY: as the caller's.
     unsafe {
         let call = || sys!(SYS_mkdirat, dir, path, mode);
-        answer(gate::pass(place::of_name(dir, path), Kind::Mkdir, call)) as c_int
+        let (hits, act) = (place::of_name(dir, path), Act::Mkdir(at(dir, path)));
+        answer(gate::pass(hits, Kind::Mkdir, act, call)) as c_int
     }
+}
+
+fn at(dir: c_int, path: *const c_char) -> At {
+    At { dir, path }
 }

@@ -7,6 +7,7 @@ use crate::{
         gate::{self, Hits},
         place::{self, Found},
         raw::{answer, sys},
+        tape::{Act, At},
     },
     kind::Kind,
     slot,
@@ -147,9 +148,17 @@ pub(super) unsafe fn opened(
     if slot::active() == 0 || !changes || flags & libc::O_PATH != 0 {
         return call();
     }
+    let act = if unnamed {
+        Act::OpenUnnamed
+    } else {
+        let at = At { dir, path };
+        Act::Open { at, flags }
+    };
     // SAFETY: as the caller's.
-    let (hits, kind) = unsafe { effect(dir, path, flags, unnamed) };
-    gate::pass(hits, kind, call)
+    unsafe {
+        let (hits, kind) = effect(dir, path, flags, unnamed);
+        gate::pass(hits, kind, act, call)
+    }
 }
 
 unsafe fn effect(dir: c_int, path: *const c_char, flags: c_int, unnamed: bool) -> (Hits, Kind) {
@@ -164,6 +173,10 @@ unsafe fn effect(dir: c_int, path: *const c_char, flags: c_int, unnamed: bool) -
         match place::of_path(dir, path, flags) {
             Found::File(hits) if truncates && !fails => (hits, Kind::Truncate),
             Found::Absent if creates => (place::of_name(dir, path), Kind::Create),
+            // A recorder looks again once it is this call's turn: the file may be gone by then.
+            Found::File(_) if creates && slot::recording() != 0 => {
+                (place::of_name(dir, path).only_recorders(), Kind::Create)
+            }
             _ => (Hits::NONE, Kind::Create),
         }
     }

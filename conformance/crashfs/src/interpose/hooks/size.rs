@@ -7,6 +7,7 @@ use crate::{
         gate::{self, Hits},
         place::{self, Found},
         raw::{answer, errno, failed, sys},
+        tape::{Act, At},
     },
     kind::Kind,
     slot,
@@ -19,7 +20,9 @@ use crate::{
 pub(crate) unsafe extern "C" fn ftruncate(fd: c_int, len: off_t) -> c_int {
     // SAFETY: plain numbers.
     let call = || unsafe { sys!(SYS_ftruncate, fd, len) };
-    answer(gate::pass(place::of_fd(fd), Kind::Truncate, call)) as c_int
+    let (hits, act) = (place::of_fd(fd), Act::Truncate { fd, len });
+    // SAFETY: no pointers.
+    answer(unsafe { gate::pass(hits, Kind::Truncate, act, call) }) as c_int
 }
 
 /// # Safety
@@ -46,7 +49,13 @@ pub(crate) unsafe extern "C" fn truncate(path: *const c_char, len: off_t) -> c_i
     };
     // SAFETY: as the caller's.
     let call = || unsafe { sys!(SYS_truncate, path, len) };
-    answer(gate::pass(hits, Kind::Truncate, call)) as c_int
+    let dir = AT_FDCWD;
+    let act = Act::TruncateAt {
+        at: At { dir, path },
+        len,
+    };
+    // SAFETY: as the caller's.
+    answer(unsafe { gate::pass(hits, Kind::Truncate, act, call) }) as c_int
 }
 
 /// # Safety
@@ -108,5 +117,12 @@ pub(crate) unsafe extern "C" fn posix_fallocate64(fd: c_int, offset: off_t, len:
 fn allocated(fd: c_int, mode: c_int, offset: off_t, len: off_t) -> isize {
     // SAFETY: plain numbers.
     let call = || unsafe { sys!(SYS_fallocate, fd, mode, offset, len) };
-    gate::pass(place::of_fd(fd), Kind::Allocate, call)
+    let act = Act::Allocate {
+        fd,
+        mode,
+        offset,
+        len,
+    };
+    // SAFETY: no pointers.
+    unsafe { gate::pass(place::of_fd(fd), Kind::Allocate, act, call) }
 }

@@ -79,6 +79,9 @@ unsafe fn files(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<c_long
             libc::SYS_mmap => {
                 map::mmap(a as _, b, c as c_int, d as c_int, e as c_int, f as _).addr() as c_long
             }
+            libc::SYS_munmap => map::munmap(a as _, b) as c_long,
+            libc::SYS_mremap => map::mremap(a as _, b, c, d as c_int, e as _).addr() as c_long,
+            libc::SYS_mprotect => map::mprotect(a as _, b, c as c_int) as c_long,
             libc::SYS_io_uring_setup | libc::SYS_io_setup => answer(error(libc::ENOSYS)) as c_long,
             _ => return None,
         }

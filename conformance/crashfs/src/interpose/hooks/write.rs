@@ -6,6 +6,7 @@ use libc::{c_int, iovec, off_t, size_t, ssize_t};
 use crate::interpose::{
     gate, place,
     raw::{answer, failed, sys},
+    tape::{Act, Data},
 };
 
 /// # Safety
@@ -17,6 +18,7 @@ pub(crate) unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, len: size
     unsafe {
         answer(gate::pass_write(
             place::of_fd(fd),
+            act(fd, Data::Flat(bytes, len), None, 0),
             || half_of(fd, bytes, len / 2, None),
             || sys!(SYS_write, fd, bytes, len),
         ))
@@ -37,6 +39,7 @@ pub(crate) unsafe extern "C" fn pwrite(
     unsafe {
         answer(gate::pass_write(
             place::of_fd(fd),
+            act(fd, Data::Flat(bytes, len), Some(offset), 0),
             || half_of(fd, bytes, len / 2, Some(offset)),
             || sys!(SYS_pwrite64, fd, bytes, len, offset),
         ))
@@ -66,6 +69,7 @@ pub(crate) unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_
     unsafe {
         answer(gate::pass_write(
             place::of_fd(fd),
+            act(fd, Data::Parts(parts, count), None, 0),
             || half_of_parts(fd, parts, count, None),
             || sys!(SYS_writev, fd, parts, count),
         ))
@@ -86,6 +90,7 @@ pub(crate) unsafe extern "C" fn pwritev(
     unsafe {
         answer(gate::pass_write(
             place::of_fd(fd),
+            act(fd, Data::Parts(parts, count), Some(offset), 0),
             || half_of_parts(fd, parts, count, Some(offset)),
             || sys!(SYS_pwritev, fd, parts, count, offset),
         ))
@@ -123,6 +128,7 @@ pub(crate) unsafe extern "C" fn pwritev2(
     unsafe {
         answer(gate::pass_write(
             place::of_fd(fd),
+            act(fd, Data::Parts(parts, count), at, flags),
             || half_of_parts(fd, parts, count, at),
             || sys!(SYS_pwritev2, fd, parts, count, offset, 0, flags),
         ))
@@ -144,9 +150,18 @@ pub(crate) unsafe extern "C" fn pwritev64v2(
     unsafe { pwritev2(fd, parts, count, offset, flags) }
 }
 
-/// Writes `len` bytes, in several calls if the kernel wants it so; gives up
-/// at an error, since the process ends next.
-unsafe fn half_of(fd: c_int, bytes: *const c_void, len: size_t, at: Option<off_t>) {
+fn act(fd: c_int, data: Data, offset: Option<off_t>, flags: c_int) -> Act {
+    Act::Write {
+        fd,
+        data,
+        offset,
+        flags,
+    }
+}
+
+/// Writes `len` bytes, in several calls if the kernel wants it so, and answers
+/// how many they were; or with the error, if there were none.
+unsafe fn half_of(fd: c_int, bytes: *const c_void, len: size_t, at: Option<off_t>) -> isize {
     let mut done = 0;
     while done < len {
         // SAFETY: `done` is less than the length of the caller's buffer.
@@ -163,29 +178,42 @@ unsafe fn half_of(fd: c_int, bytes: *const c_void, len: size_t, at: Option<off_t
                 ),
             }
         };
-        if failed(wrote) || wrote == 0 {
-            return;
+        match wrote {
+            wrote if failed(wrote) && done == 0 => return wrote,
+            wrote if failed(wrote) || wrote == 0 => break,
+            wrote => done += wrote as usize,
         }
-        done += wrote as usize;
     }
+    done as isize
 }
 
-unsafe fn half_of_parts(fd: c_int, parts: *const iovec, count: c_int, mut at: Option<off_t>) {
-    let count = usize::try_from(count).unwrap_or(0);
-    if parts.is_null() {
-        return;
-    }
+unsafe fn half_of_parts(
+    fd: c_int,
+    parts: *const iovec,
+    count: c_int,
+    mut at: Option<off_t>,
+) -> isize {
     // SAFETY: the caller's list has `count` entries.
-    let parts = unsafe { core::slice::from_raw_parts(parts, count) };
+    let parts = unsafe { Data::Parts(parts, count).parts() };
     let mut left = parts
         .iter()
         .fold(0_usize, |sum, part| sum.saturating_add(part.iov_len))
         / 2;
+    let mut done = 0;
     for part in parts {
         let len = left.min(part.iov_len);
         // SAFETY: not more than the part is long.
-        unsafe { half_of(fd, part.iov_base, len, at) };
-        at = at.map(|at| at.wrapping_add(len as off_t));
+        let wrote = unsafe { half_of(fd, part.iov_base, len, at) };
+        match wrote {
+            wrote if failed(wrote) && done == 0 => return wrote,
+            wrote if failed(wrote) => break,
+            wrote => done += wrote,
+        }
+        if (wrote as usize) < len {
+            break;
+        }
+        at = at.map(|at| at.wrapping_add(wrote as off_t));
         left -= len;
     }
+    done
 }
