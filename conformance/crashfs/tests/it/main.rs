@@ -9,9 +9,17 @@
 mod system;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod busy;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod children;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod faults;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod incomplete;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod kill;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod maps;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod raw_calls;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -24,6 +32,8 @@ mod refusals;
 mod scope;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod std_calls;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod stores;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tempfiles;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -47,6 +47,8 @@ pub(crate) fn finish(watch: &Watch, start: Start) -> Result<(Tree, Vec<Op>), Str
     }
     let locked = Locked::all(watch.bit);
     shadow::collect(tape, None);
+    // The thread that reads unmaps memory of its own, and would wait for this lock.
+    tape.maps.store(0, Relaxed);
     let folder = apart(|| tree::read(watch.root()));
     // SAFETY: the tape runs since `begin`, and is locked.
     let ops = unsafe { decode(tape, shadow::MAPS_ROOM, &start) };
