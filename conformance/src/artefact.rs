@@ -1,18 +1,26 @@
 //! A failure as a file: what to do again.
 
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::model::Command;
+use crate::{Options, Outcome};
 
 /// A failure, saved as one JSON file and replayed by `SESSIONLOG_CONFORMANCE_REPLAY`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Artefact {
     /// The law that failed.
     law: String,
+    /// The subject that it failed on.
+    #[serde(default)]
+    subject: String,
+    /// What was told of the failure, line by line: for who reads the file, not for a replay.
+    #[serde(default)]
+    page: Vec<String>,
     /// The shortest commands that break it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) commands: Option<Vec<Command>>,
@@ -45,7 +53,7 @@ impl Artefact {
         }
     }
 
-    /// The failure that is to be replayed, if it is one of the bench's law.
+    /// The failure that is to be replayed, if it is one of the bench's law and says more than that.
     pub(crate) fn asked(bench: &Bench) -> Held<Option<Self>> {
         let Some(file) = &bench.options.replay else {
             return Ok(None);
@@ -53,32 +61,39 @@ impl Artefact {
         let text = fs::read(file)?;
         let artefact: Self = serde_json::from_slice(&text)
             .map_err(|e| End::Broken(format!("{} is no saved failure: {e}", file.display())))?;
-        Ok(Some(artefact).filter(|a| a.law == bench.law))
+        Ok(Some(artefact).filter(|a| a.law == bench.law && a.has_cause()))
     }
 
-    /// Saves the failure, where failures are saved, and adds to its words how to see it again.
-    pub(crate) fn attach(mut self, bench: &Bench, end: End, did: &str) -> End {
+    /// Whether it says how the law has to run to fail again, and not only that it failed.
+    fn has_cause(&self) -> bool {
+        self.commands.is_some() || self.kill.is_some()
+    }
+
+    /// Takes note of it as the cause of a failure, and adds what was done to the failure's words.
+    pub(crate) fn attach(self, bench: &Bench, end: End, did: &str) -> End {
         let End::Breach(why) = end else {
             return end;
         };
-        bench.law.clone_into(&mut self.law);
-        let saved = match self.save(bench) {
-            Ok(Some(file)) => format!("\nsaved    {file}"),
-            Ok(None) => String::new(),
-            Err(error) => format!("\nnot saved: {error}"),
-        };
-        End::Breach(format!("{why}\n{did}{saved}"))
+        bench.caused_by(self);
+        End::Breach(format!("{why}\n{did}"))
     }
 
-    fn save(&self, bench: &Bench) -> std::io::Result<Option<String>> {
-        let Some(folder) = &bench.options.artefacts else {
+    /// Saves a failure with its page, where failures are saved.
+    pub(crate) fn save(
+        mut self,
+        outcome: &Outcome,
+        subject: &str,
+        options: &Options,
+    ) -> io::Result<Option<PathBuf>> {
+        let Some(folder) = &options.artefacts else {
             return Ok(None);
         };
+        outcome.law.clone_into(&mut self.law);
+        subject.clone_into(&mut self.subject);
+        self.page = outcome.to_string().lines().map(str::to_owned).collect();
         fs::create_dir_all(folder)?;
-        let file = folder.join(format!("{}.{}.json", bench.subject.name, self.law));
-        fs::write(&file, serde_json::to_string_pretty(self)? + "\n")?;
-        let file = file.display().to_string();
-        bench.saved(&file);
+        let file = folder.join(format!("{subject}.{}.json", self.law));
+        fs::write(&file, serde_json::to_string_pretty(&self)? + "\n")?;
         Ok(Some(file))
     }
 }

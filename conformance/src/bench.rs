@@ -12,6 +12,7 @@ use sessionlog_core::{
     SessionRef,
 };
 
+use crate::artefact::Artefact;
 use crate::breach::{End, Held, breach};
 use crate::make;
 use crate::subject::Erased;
@@ -29,7 +30,7 @@ pub(crate) struct Bench {
     pub(crate) options: Options,
     pub(crate) trail: Trail,
     handles: AtomicU32,
-    artefact: Mutex<Option<String>>,
+    cause: Mutex<Option<Artefact>>,
     counters: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -42,7 +43,7 @@ impl Bench {
             options: options.clone(),
             trail: Trail::default(),
             handles: AtomicU32::new(0),
-            artefact: Mutex::default(),
+            cause: Mutex::default(),
             counters: Mutex::default(),
         })
     }
@@ -52,16 +53,16 @@ impl Bench {
         Ok(Place::new(&self.options.ground)?)
     }
 
-    /// Takes note of the file that a failure was saved in.
-    pub(crate) fn saved(&self, file: &str) {
-        let mut artefact = self.artefact.lock().unwrap_or_else(PoisonError::into_inner);
-        *artefact = Some(file.to_owned());
+    /// Takes note of what has to be done to see the failure again.
+    pub(crate) fn caused_by(&self, cause: Artefact) {
+        let mut noted = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        *noted = Some(cause);
     }
 
-    /// The file that a failure was saved in.
-    pub(crate) fn artefact(&self) -> Option<String> {
-        let artefact = self.artefact.lock();
-        artefact.unwrap_or_else(PoisonError::into_inner).clone()
+    /// What has to be done to see the failure again; empty if that is just the law.
+    pub(crate) fn cause(&self) -> Artefact {
+        let noted = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.clone().unwrap_or_default()
     }
 
     /// Opens the store at the bench's place.

@@ -1,12 +1,14 @@
 //! What a law is.
 
 use std::fmt;
+use std::str::FromStr;
 
 use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 
 use crate::bench::Bench;
 use crate::breach::Held;
+use crate::options::UnknownName;
 
 /// One thing that every backend must do, or must never do.
 ///
@@ -100,6 +102,21 @@ impl fmt::Display for Level {
             Self::Damage => "L6",
             Self::Race => "L7",
             Self::Objects => "L8",
+        })
+    }
+}
+
+impl FromStr for Level {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let all = Self::ALL.map(|level| level.to_string());
+        let found = Self::ALL.into_iter().zip(&all).find(|(_, n)| *n == name);
+        found.map(|(level, _)| level).ok_or_else(|| {
+            UnknownName(format!(
+                "a level is one of {}, not {name:?}",
+                all.join(", ")
+            ))
         })
     }
 }

@@ -29,10 +29,10 @@ mod trace;
 pub use kill::child::child;
 pub use law::{Law, Level};
 pub use laws::laws;
-pub use options::{Budget, ChildCommand, Options};
+pub use options::{Budget, ChildCommand, Options, UnknownName};
 pub use place::Place;
 pub use report::{Outcome, Report, Verdict};
-pub use run::{run, run_some};
+pub use run::{run, run_each, run_some};
 pub use subject::{Capability, Medium, Subject};
 #[doc(hidden)]
 pub use tests::{test_law, test_matrix};

@@ -1,12 +1,16 @@
 //! How much is tried, and what is done with failures.
 
-use std::env;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::{env, fmt};
+
+use serde::Serialize;
 
 use crate::place::Ground;
 
 /// How much is tried. Budgets count cases and states, never seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Budget {
     /// The least that can fail.
     Smoke,
@@ -26,6 +30,33 @@ impl Budget {
         }
     }
 }
+
+impl FromStr for Budget {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        match name {
+            "smoke" => Ok(Self::Smoke),
+            "default" => Ok(Self::Default),
+            "deep" => Ok(Self::Deep),
+            _ => Err(UnknownName(format!(
+                "a budget is one of smoke, default, deep, not {name:?}"
+            ))),
+        }
+    }
+}
+
+/// A name that nothing has; it says what there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName(pub(crate) String);
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnknownName {}
 
 /// How a child process is started that runs [`child`](crate::child): this program again, with
 /// these arguments.
@@ -58,6 +89,7 @@ pub struct Options {
     pub(crate) rerun: String,
     pub(crate) patience: u32,
     pub(crate) ground: Ground,
+    pub(crate) allowed: Vec<String>,
 }
 
 impl Options {
@@ -71,6 +103,7 @@ impl Options {
             rerun: String::new(),
             patience: 12_000,
             ground: Ground::default(),
+            allowed: Vec::new(),
         }
     }
 
@@ -79,28 +112,47 @@ impl Options {
         Self::new(Budget::Smoke)
     }
 
-    /// What the environment says: `SESSIONLOG_CONFORMANCE_BUDGET` (`smoke`, `default`, `deep`) and
-    /// `SESSIONLOG_CONFORMANCE_REPLAY` (a file that a failure left). Failures are written to
+    /// What the environment says: `SESSIONLOG_CONFORMANCE_BUDGET` (`smoke`, `default`, `deep`),
+    /// `SESSIONLOG_CONFORMANCE_REPLAY` (a file that a failure left) and `SESSIONLOG_CONFORMANCE_ALLOW`
+    /// (ids of laws that need not be measured here, parted by commas). Failures are written to
     /// `conformance-failures` beside the `Cargo.toml` of the crate under test.
     ///
     /// # Panics
     /// If the budget has another name, so that no run is taken for a deeper one than it is.
     #[expect(clippy::panic, reason = "a test that can't run as asked must fail")]
     pub fn from_env() -> Self {
-        let budget = match env::var("SESSIONLOG_CONFORMANCE_BUDGET").as_deref() {
-            Ok("smoke") => Budget::Smoke,
-            Ok("default") | Err(_) => Budget::Default,
-            Ok("deep") => Budget::Deep,
-            Ok(other) => panic!(
-                "SESSIONLOG_CONFORMANCE_BUDGET is one of smoke, default, deep, not {other:?}"
-            ),
+        let budget = match env::var("SESSIONLOG_CONFORMANCE_BUDGET") {
+            Ok(name) => name
+                .parse()
+                .unwrap_or_else(|e| panic!("SESSIONLOG_CONFORMANCE_BUDGET: {e}")),
+            Err(_) => Budget::Default,
         };
+        let allowed = env::var("SESSIONLOG_CONFORMANCE_ALLOW").unwrap_or_default();
+        let allowed = allowed.split(',').map(str::trim);
+        let allowed = allowed.filter(|id| !id.is_empty()).map(str::to_owned);
         let folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         Self {
             artefacts: folder.map(|f| f.join("conformance-failures")),
             replay: env::var_os("SESSIONLOG_CONFORMANCE_REPLAY").map(PathBuf::from),
+            allowed: allowed.collect(),
             ..Self::new(budget)
         }
+    }
+
+    /// The same options, with laws that need not be measured here: `NotMeasured` is red for all
+    /// others.
+    #[must_use]
+    pub fn allow_unmeasured(mut self, laws: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.allowed.extend(laws.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same options, with the command that failures name to run a law again: `{law}` in it stands
+    /// for the law's id.
+    #[must_use]
+    pub fn with_rerun(mut self, command: impl Into<String>) -> Self {
+        self.rerun = command.into();
+        self
     }
 
     /// The same options, with a way to start child processes: levels that need them are not

@@ -63,6 +63,10 @@ pub trait Subject: Sized + 'static {
     /// is refused.
     const REFUSES_UNFIT_STORES: Capability = Capability::Yes;
 
+    /// Laws that the backend is known to break, each with the reason: they are told as known instead
+    /// of as failures. One that is upheld is red, so that the list stays true.
+    const KNOWN_FAILURES: &'static [(&'static str, &'static str)] = &[];
+
     /// Opens the store at a place: an empty one, or what an earlier life left there.
     ///
     /// # Errors
@@ -130,6 +134,7 @@ pub(crate) struct Erased {
     pub(crate) erases_bytes: Capability,
     pub(crate) private_files: Capability,
     pub(crate) refuses_unfit_stores: Capability,
+    pub(crate) known_failures: &'static [(&'static str, &'static str)],
     pub(crate) open: Open,
     pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
 }
@@ -151,6 +156,7 @@ impl Erased {
             erases_bytes: S::ERASES_BYTES,
             private_files: S::PRIVATE_FILES,
             refuses_unfit_stores: S::REFUSES_UNFIT_STORES,
+            known_failures: S::KNOWN_FAILURES,
             open: |place| {
                 Box::pin(async move {
                     let store: Store = S::open(place).await?.into();

@@ -34,10 +34,8 @@ pub fn test_law<S: Subject>(law: &str, module: &str) {
 #[expect(clippy::print_stdout, reason = "the matrix is the output of this test")]
 #[doc(hidden)]
 pub fn test_matrix<S: Subject>(module: &str, tested: &[&str]) {
-    let report = Report {
-        subject: S::name(),
-        outcomes: laws().map(|law| outcome::<S>(law, module, true)).collect(),
-    };
+    let outcomes = laws().map(|law| outcome::<S>(law, module, true)).collect();
+    let report = Report::new(S::name(), Options::from_env().budget, outcomes);
     println!("{report}");
     let untested: Vec<_> = laws()
         .map(|l| l.id)
