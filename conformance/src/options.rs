@@ -31,6 +31,16 @@ impl Budget {
     }
 }
 
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Smoke => "smoke",
+            Self::Default => "default",
+            Self::Deep => "deep",
+        })
+    }
+}
+
 impl FromStr for Budget {
     type Err = UnknownName;
 

@@ -126,6 +126,13 @@ pub(crate) struct Ground {
     pub(crate) base: Option<String>,
 }
 
+impl Ground {
+    /// The folder, if somebody took it away: nothing that was seen on it counts.
+    pub(crate) fn gone(&self) -> Option<&Path> {
+        self.root.as_deref().filter(|root| !root.is_dir())
+    }
+}
+
 fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -66,7 +66,10 @@ pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome 
         outcome.trail = bench.trail.lines();
         outcome.replay = again(options, law.id, None);
     }
-    if outcome.is_a_page() {
+    if let Some(gone) = options.ground.gone() {
+        let why = format!("the folder for places is gone: {}", gone.display());
+        outcome.verdict = Verdict::HarnessBroken(why);
+    } else if outcome.is_a_page() {
         match bench.cause().save(&outcome, subject.name, options) {
             Ok(None) => {}
             Ok(Some(file)) => {

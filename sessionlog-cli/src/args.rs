@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand};
 
+#[cfg(feature = "conformance")]
+use crate::commands::conformance;
 use crate::commands::{
     append, audit, branches, completions, copy, demo, export, fork, head, import, ls, man, repair,
     rm, rollback, show, stats, tail, verify, wake,
@@ -75,6 +77,11 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     #[command(skip)]
     DemoDriver(demo::Driver),
+    #[cfg(feature = "conformance")]
+    Conformance(conformance::Conformance),
+    #[cfg(feature = "conformance")]
+    #[command(skip)]
+    ConformanceChild(conformance::Child),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -89,6 +96,17 @@ struct DemoDriver {
     driver: demo::Driver,
 }
 
+/// The child of `conformance`, likewise.
+#[cfg(feature = "conformance")]
+#[derive(Parser)]
+#[command(name = conformance::CHILD)]
+struct ConformanceChild {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(flatten)]
+    child: conformance::Child,
+}
+
 impl Cli {
     /// Reads the arguments, of which the first is the program's name.
     pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
@@ -96,6 +114,12 @@ impl Cli {
             [_, driver @ ..] if driver.first().is_some_and(|name| name == demo::DRIVER) => {
                 let DemoDriver { globals, driver } = DemoDriver::try_parse_from(driver)?;
                 let command = Command::DemoDriver(driver);
+                Ok(Self { globals, command })
+            }
+            #[cfg(feature = "conformance")]
+            [_, child @ ..] if child.first().is_some_and(|name| name == conformance::CHILD) => {
+                let ConformanceChild { globals, child } = ConformanceChild::try_parse_from(child)?;
+                let command = Command::ConformanceChild(child);
                 Ok(Self { globals, command })
             }
             args => Self::try_parse_from(args),
@@ -126,6 +150,10 @@ impl Command {
             Self::Rm(it) => it.run(cx).await,
             Self::Demo(it) => it.run(cx).await,
             Self::DemoDriver(it) => it.run(cx).await,
+            #[cfg(feature = "conformance")]
+            Self::Conformance(it) => it.run(cx),
+            #[cfg(feature = "conformance")]
+            Self::ConformanceChild(it) => it.run(cx),
             Self::Completions(it) => it.run(cx),
             Self::Man(it) => it.run(cx),
         }

@@ -21,7 +21,7 @@ impl Exit {
     pub const HELD: Self = Self(4);
     /// The store can't be reached, or did not answer.
     pub const UNAVAILABLE: Self = Self(5);
-    /// Damage was found.
+    /// Damage was found, or a promise is broken.
     pub const DAMAGE: Self = Self(6);
     /// This store or this version of the program can't do that.
     pub const UNSUPPORTED: Self = Self(7);
@@ -74,7 +74,7 @@ Exit codes:
   3  no such session
   4  somebody else drives the session, or was faster
   5  the store can't be reached, or the outcome is not known
-  6  damage was found
+  6  damage was found, or a promise is broken
   7  this store or this version can't do that";
 
 impl From<Exit> for ExitCode {

@@ -1,13 +1,13 @@
 //! The program `sessionlog`: hands the process's arguments and streams to [`sessionlog_cli::run`].
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use sessionlog_cli::{App, Terminal, run};
 
 fn main() -> ExitCode {
-    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let (stdin, stdout, mut stderr) = (io::stdin(), io::stdout(), io::stderr());
     // What is exported or shown as JSON is never changed on its way out: colours are decided here,
     // once, and not stripped behind the writer.
     let terminal = Terminal {
@@ -23,8 +23,10 @@ fn main() -> ExitCode {
         std::env::args_os(),
         &mut App {
             out: &mut out,
-            err: &mut stderr.lock(),
-            input: &mut stdin.lock(),
+            // Not locked: the handler of an interrupt writes there as well, and a child of the suite
+            // reads its input.
+            err: &mut stderr,
+            input: &mut BufReader::new(stdin),
             terminal,
             store: None,
         },

@@ -41,8 +41,11 @@ pub fn armed() -> Result<(), NotArmed> {
         .map_err(|reason| NotArmed { reason })
 }
 
-/// Why this system is not supported.
+/// Why this build or this system is not supported.
 pub(crate) fn unsupported() -> Option<&'static str> {
+    if cfg!(not(feature = "hooks")) {
+        return Some("the feature \"hooks\" of sessionlog-crashfs is off");
+    }
     if cfg!(not(target_os = "linux")) {
         return Some("calls are interposed on Linux only");
     }

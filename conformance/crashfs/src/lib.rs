@@ -30,6 +30,9 @@
 //! ```
 //!
 //! It belongs among the `dev-dependencies`: whatever links it gets the hooks.
+//! A program that ships can link it too, to run such checks on the system that
+//! it is installed on; without the feature `hooks` it gets the same functions,
+//! of which [`armed`] says that nothing is seen.
 //!
 //! # Cost
 //!
@@ -91,10 +94,26 @@
 //! | `pthread_cancel` at a file call | the hooks are no points of cancellation |
 //! | Systems other than Linux with glibc on x86-64 or aarch64 | [`armed`], [`Watch::new`] and [`Recorder::new`] say no |
 
+#![cfg_attr(
+    not(all(
+        feature = "hooks",
+        target_os = "linux",
+        target_env = "gnu",
+        target_pointer_width = "64",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "much of it is for the hooks alone"
+    )
+)]
+
 mod armed;
 mod counts;
 mod fault;
 #[cfg(all(
+    feature = "hooks",
     target_os = "linux",
     target_env = "gnu",
     target_pointer_width = "64",
@@ -102,6 +121,7 @@ mod fault;
 ))]
 mod interpose;
 #[cfg(not(all(
+    feature = "hooks",
     target_os = "linux",
     target_env = "gnu",
     target_pointer_width = "64",
@@ -112,26 +132,8 @@ mod interpose;
 mod kind;
 mod op;
 mod record;
-#[cfg_attr(
-    not(all(
-        target_os = "linux",
-        target_env = "gnu",
-        target_pointer_width = "64",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )),
-    expect(dead_code, reason = "only the hooks look at the table")
-)]
 mod slot;
 mod stop;
-#[cfg_attr(
-    not(all(
-        target_os = "linux",
-        target_env = "gnu",
-        target_pointer_width = "64",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )),
-    expect(dead_code, reason = "only the hooks keep a tape")
-)]
 mod tape;
 mod tree;
 mod watch;

@@ -4,6 +4,8 @@ pub(crate) mod append;
 pub(crate) mod audit;
 pub(crate) mod branches;
 pub(crate) mod completions;
+#[cfg(feature = "conformance")]
+pub(crate) mod conformance;
 pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod export;

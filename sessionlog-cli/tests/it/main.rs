@@ -10,6 +10,8 @@ mod append;
 mod audit;
 #[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
 mod backends;
+#[cfg(all(feature = "jsonl", feature = "sqlite", feature = "hooks"))]
+mod conformance;
 #[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
 mod copy;
 #[cfg(feature = "jsonl")]

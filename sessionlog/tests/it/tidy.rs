@@ -50,7 +50,12 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         ],
         &[],
     ),
-    ("sessionlog-cli", &["sessionlog"], &[]),
+    // The one program with the suite: no library links it but for its tests.
+    (
+        "sessionlog-cli",
+        &["sessionlog", "sessionlog-conformance"],
+        &[],
+    ),
 ];
 
 fn metadata() -> serde_json::Value {
