@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use sessionlog_backend_jsonl::{Jsonl, Options};
 
 const PROCESSES: usize = 8;
-const APPENDS: usize = 50;
+const APPENDS: usize = 200;
 
 fn start(test: &str, store: &Jsonl, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -67,7 +67,7 @@ fn child_that_appends() {
         return;
     };
     for i in 0..APPENDS {
-        let pad = "x".repeat(if i % 10 == 0 { 100_000 } else { 10 });
+        let pad = "x".repeat(if i % 50 == 0 { 100_000 } else { 10 });
         let range = append(&store, &session, &[&format!("\"{name} {i} {pad}\"")]).unwrap();
         // What this process has appended, it reads.
         let mine = read_range(&store, &session, range).unwrap();

@@ -7,6 +7,7 @@ use sessionlog_backend_redb::{Options, Redb};
 
 const ROLE: &str = "SESSIONLOG_REDB_ROLE";
 const PATH: &str = "SESSIONLOG_REDB_PATH";
+const APPENDS: u32 = 200;
 
 fn start(role: &str, path: &std::path::Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -45,7 +46,7 @@ fn a_child_process() {
     let shared = block_on(store.head(&id("shared"))).unwrap().0;
     let own = SessionRef::fresh(id(&format!("own-{number}")));
     block_on(store.create(&own)).unwrap();
-    for n in 0..50 {
+    for n in 0..APPENDS {
         append(&store, &shared, &[&format!("[{number},{n}]")]).unwrap();
         append(&store, &own, &[&n.to_string()]).unwrap();
     }
@@ -64,16 +65,16 @@ fn eight_processes_append_to_one_session_and_to_many() {
         assert!(child.wait().unwrap().success());
     }
     let events = texts(&read(&store, &shared).unwrap());
-    assert_eq!(events.len(), 400);
+    assert_eq!(events.len(), 8 * APPENDS as usize);
     for process in 0..8 {
         let prefix = format!("[{process},");
         let own: Vec<_> = events.iter().filter(|e| e.starts_with(&prefix)).collect();
-        let expected: Vec<_> = (0..50).map(|n| format!("[{process},{n}]")).collect();
+        let expected: Vec<_> = (0..APPENDS).map(|n| format!("[{process},{n}]")).collect();
         assert_eq!(own, expected.iter().collect::<Vec<_>>());
         let session = block_on(store.head(&id(&format!("own-{process}"))))
             .unwrap()
             .0;
-        assert_eq!(read(&store, &session).unwrap().len(), 50);
+        assert_eq!(read(&store, &session).unwrap().len(), APPENDS as usize);
     }
 }
 

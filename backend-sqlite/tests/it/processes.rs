@@ -8,7 +8,7 @@ use crate::util::*;
 use futures_util::future::join_all;
 
 const PROCESSES: usize = 8;
-const APPENDS: usize = 50;
+const APPENDS: usize = 200;
 
 fn start(test: &str, path: &std::path::Path, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -75,7 +75,7 @@ fn child_that_appends() {
     let (shared, _) = block_on(store.head(&id("s"))).unwrap();
     let (own, _) = block_on(store.head(&id(&format!("own-{name}")))).unwrap();
     for i in 0..APPENDS {
-        let pad = "x".repeat(if i % 10 == 0 { 100_000 } else { 10 });
+        let pad = "x".repeat(if i % 50 == 0 { 100_000 } else { 10 });
         append(&store, &shared, &[&format!("\"p{name} {i} {pad}\"")]).unwrap();
         append(&store, &own, &[&format!("\"{pad}\"")]).unwrap();
         assert_eq!(tail(&store, &own), i as u64 + 1);
