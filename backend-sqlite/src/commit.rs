@@ -111,7 +111,7 @@ impl<'a> Held<'a> {
 
     /// Gives the write lock back and does what no transaction can have around it, waiting for others
     /// for as long as the busy timeout.
-    pub(crate) fn outside<T>(&mut self, job: impl FnOnce(&Desk) -> Result<T>) -> Result<T> {
+    pub(crate) fn outside<T>(&mut self, job: impl FnOnce(&mut Desk) -> Result<T>) -> Result<T> {
         let timeout = self.inner.options.busy_timeout;
         let Some(desk) = self.desk.as_mut() else {
             return Err(closed());
@@ -119,10 +119,13 @@ impl<'a> Held<'a> {
         if !roll_back(desk) {
             return Err(closed());
         }
-        let wait = |time| desk.conn.busy_timeout(time);
-        wait(timeout).map_err(failed("wait", "the database"))?;
+        let wait = |desk: &Desk, time| {
+            let set = desk.conn.busy_timeout(time);
+            set.map_err(failed("wait", "the database"))
+        };
+        wait(desk, timeout)?;
         let done = job(desk);
-        wait(Duration::ZERO).map_err(failed("wait", "the database"))?;
+        wait(desk, Duration::ZERO)?;
         done
     }
 

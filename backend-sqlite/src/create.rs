@@ -27,17 +27,22 @@ pub(crate) fn create(site: &Site) -> Result<()> {
     if let Err(error) = made
         && !site.path().exists()
     {
-        for suffix in ["", "-wal", "-shm"] {
-            let mut left = path.clone().into_os_string();
-            left.push(suffix);
-            // Best effort: what stays is reported among the strays.
-            drop(fs::remove_file(left));
-        }
+        remove(&path);
         return Err(error);
     }
     // It is there. Whoever was faster may have cleared this one away in the middle of its making.
     clear(site);
     sync_dir(site.folder()).map_err(failed("flush", site.folder()))
+}
+
+/// Removes a database that was being made, with what SQLite made beside it.
+pub(crate) fn remove(path: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut left = path.to_owned().into_os_string();
+        left.push(suffix);
+        // Best effort: what stays is reported among the strays.
+        drop(fs::remove_file(left));
+    }
 }
 
 /// Gives a whole database its name, if nothing has it.
@@ -70,7 +75,8 @@ pub(crate) fn clear(site: &Site) {
     }
 }
 
-fn build(path: &Path) -> Result<()> {
+/// Makes an empty database.
+pub(crate) fn build(path: &Path) -> Result<()> {
     drop(create_new(path).map_err(failed("make", path))?);
     let conn = Connection::open(path).map_err(fault::failed("make it", "the database"))?;
     let (application, format, page) = (

@@ -133,6 +133,11 @@ impl<'a> Work<'a> {
         self.desk.lives.insert(session, life);
     }
 
+    /// Forgets what is known of all sessions: a log was changed other than by an append.
+    pub(crate) fn forget(&mut self) {
+        self.desk.forget();
+    }
+
     /// Changes rows. Gives how many.
     pub(crate) fn change(&mut self, table: &str, sql: &str, params: impl Params) -> Result<usize> {
         self.wrote = true;

@@ -9,7 +9,7 @@ use sessionlog_core::{
     Timestamp, fence, held_error,
 };
 use sessionlog_local::files::{failed, open_or_create, open_read};
-use sessionlog_local::lock::{Held, Probe, probe_token};
+use sessionlog_local::lock::{Held, Probe, probe_token, probe_whole};
 
 use crate::desk::Work;
 use crate::session::SessionRow;
@@ -44,6 +44,24 @@ pub(crate) fn held(site: &Site, row: &SessionRow) -> Result<Option<Holder>> {
         }
     };
     held.then(|| row.holder()).transpose()
+}
+
+/// Whether anybody holds a lease of a session, whatever its token. Within a transaction that writes only,
+/// as above.
+pub(crate) fn any_held(site: &Site, row: &SessionRow) -> Result<bool> {
+    let path = site.lease(row.number);
+    let file = match open_read(&path) {
+        Err(e) if e.kind() == Io::NotFound => return Ok(false),
+        opened => opened.map_err(failed("open", &path))?,
+    };
+    match probe_whole(&file).map_err(failed("look at the lock", &path))? {
+        Probe::Free => Ok(false),
+        Probe::Held => Ok(true),
+        Probe::Unknown => {
+            let taken = Held::whole(file).map_err(failed("lock", &path))?;
+            Ok(taken.is_none())
+        }
+    }
 }
 
 /// Grants the next token, and takes its lock before anybody can see it.

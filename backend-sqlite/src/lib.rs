@@ -57,6 +57,7 @@ mod network;
 mod options;
 mod presence;
 mod readers;
+mod rebuild;
 mod repair;
 mod schema;
 mod session;

@@ -82,13 +82,22 @@ impl Presence {
 
     /// The first bytes of the file.
     pub(crate) fn first_bytes(&self, path: &Path, len: u64) -> io::Result<Vec<u8>> {
+        self.with_file(path, |file| read_range(file, 0, len))
+    }
+
+    /// Does something with the file as it is, beside SQLite.
+    pub(crate) fn with_file<T>(
+        &self,
+        path: &Path,
+        read: impl FnOnce(&File) -> io::Result<T>,
+    ) -> io::Result<T> {
         let mut state = lock(&self.state);
         let file: File = open_read(path)?;
-        let bytes = read_range(&file, 0, len);
+        let done = read(&file);
         if state.locking > 0 {
             state.parked.push(Box::new(file));
         }
-        bytes
+        done
     }
 }
 
@@ -102,6 +111,13 @@ pub(crate) struct Locking {
 impl Locking {
     pub(crate) fn presence(&self) -> &Arc<Presence> {
         &self.seat.0
+    }
+}
+
+impl Locking {
+    /// The connection, for what needs it alone.
+    pub(crate) fn conn_mut(&mut self) -> &mut Connection {
+        &mut self.conn
     }
 }
 

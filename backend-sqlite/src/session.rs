@@ -9,6 +9,7 @@ use sessionlog_core::{
 
 use crate::desk::{Work, row};
 use crate::fault::failed;
+use crate::schema::event_key;
 
 /// The name of the table, in messages.
 const TABLE: &str = "session";
@@ -75,8 +76,14 @@ impl SessionRow {
     }
 
     fn decode(row: &Row<'_>, number: i64, id: SessionId) -> Option<Self> {
+        let (row, sum) = Self::fields(row, number, id)?;
+        (row.sum() == sum).then_some(row)
+    }
+
+    /// What a row says, and the checksum that it has.
+    fn fields(row: &Row<'_>, number: i64, id: SessionId) -> Option<(Self, i64)> {
         let incarnation = row.get_ref(2).ok()?.as_blob().ok()?.try_into().ok()?;
-        let decoded = Self {
+        let fields = Self {
             number,
             session: SessionRef {
                 id,
@@ -87,7 +94,7 @@ impl SessionRow {
             owner: row.get_ref(5).ok()?.as_str().ok()?.to_owned(),
             since: row.get_ref(6).ok()?.as_i64().ok()?,
         };
-        (decoded.sum() == row.get_ref(7).ok()?.as_i64().ok()?).then_some(decoded)
+        Some((fields, row.get_ref(7).ok()?.as_i64().ok()?))
     }
 
     /// The present life of an id. `None` if the index has no such id; [`census`] tells whether that can
@@ -119,6 +126,29 @@ impl SessionRow {
         Ok(row)
     }
 
+    /// Puts a row into a database that is being built, unless one with its number or name is there.
+    pub(crate) fn restore(mut self, conn: &Connection) -> rusqlite::Result<()> {
+        let (from, to) = (event_key(self.number, 0), event_key(self.number + 1, 0));
+        let sql = "SELECT EXISTS (SELECT 1 FROM event WHERE key >= ?1 AND key < ?2)";
+        self.begun = conn.query_row(sql, [from, to], |row| row.get(0))?;
+        let sql = "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, ?4, 0, '', 0, ?5)";
+        let SessionRef { id, incarnation } = &self.session;
+        let (id, life) = (id.as_str(), incarnation.as_bytes());
+        conn.execute(sql, params![self.number, id, life, self.begun, self.sum()])?;
+        Ok(())
+    }
+
+    /// What the row of an id says although it does not match its checksum; `None` if it does, or if
+    /// too little can be read.
+    pub(crate) fn salvage(conn: &Connection, id: &SessionId) -> Result<Option<Self>> {
+        let sql = select("WHERE id = ?1");
+        let read = |row: &Row<'_>| Ok(Self::fields(row, row.get(0)?, id.clone()));
+        let found = row(conn, TABLE, &sql, [id.as_str()], read)?.flatten();
+        Ok(found
+            .filter(|(row, sum)| row.sum() != *sum)
+            .map(|(row, _)| row))
+    }
+
     /// Writes what can change of a row.
     pub(crate) fn update(&self, work: &mut Work<'_>) -> Result<()> {
         let token = i64::try_from(self.token.get())
@@ -136,6 +166,15 @@ impl SessionRow {
                 self.sum()
             ],
         )
+    }
+
+    /// Writes a whole row in the place of the one with its number.
+    pub(crate) fn replace(&self, work: &mut Work<'_>) -> Result<()> {
+        let sql = "UPDATE session SET id = ?2, incarnation = ?3 WHERE number = ?1";
+        let SessionRef { id, incarnation } = &self.session;
+        let named = params![self.number, id.as_str(), incarnation.as_bytes()];
+        work.change_one(TABLE, sql, named)?;
+        self.update(work)
     }
 
     /// Removes a row.

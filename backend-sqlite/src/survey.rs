@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row};
 use sessionlog_core::{
-    Error, Event, EventId, Finding, Head, Kinds, Place, Repair, Result, SeqNum, Severity, Sum,
+    Event, EventId, Finding, Head, Kinds, Place, Repair, Result, SeqNum, Severity, Sum,
 };
+use sessionlog_local::gaps::behind;
 
 use crate::event::{self, TABLE, envelope, payload};
 use crate::fault::failed;
@@ -138,7 +139,7 @@ impl Survey {
         };
         match rows_from(conn, of, self.tail, |row| read(self, row)) {
             Ok(()) => Ok(taken > 0),
-            Err(error) if error.is_corrupt() => self.skip(conn, of).map(|()| true),
+            Err(error) if error.is_corrupt() => self.skip(conn, of),
             Err(error) => Err(error),
         }
     }
@@ -241,34 +242,25 @@ impl Survey {
         self.tail = seq;
     }
 
-    /// Goes on behind pages that can't be read: tries positions further and further away.
-    fn skip(&mut self, conn: &Connection, of: &SessionRow) -> Result<()> {
-        const FAR: u32 = 36;
-        for power in 0..FAR {
-            let from = self.tail.plus(1 << power);
+    /// Goes on behind pages that can't be read. `false` if there is nothing behind them.
+    fn skip(&mut self, conn: &Connection, of: &SessionRow) -> Result<bool> {
+        let first = |from: SeqNum| {
             let mut next = None;
-            let found = rows_from(conn, of, from, |row| {
+            rows_from(conn, of, from, |row| {
                 next = Some(SeqNum::new(seq_of(row.get(0)?)));
                 Ok(false)
-            });
-            match (found, next) {
-                (Err(error), _) if error.is_corrupt() => {}
-                (Err(error), _) => return Err(error),
-                (Ok(()), Some(next)) => {
-                    self.gap(next, &Flaw::Unreadable);
-                    return Ok(());
-                }
-                (Ok(()), None) => {
-                    self.gap(self.tail.plus(1), &Flaw::Unreadable);
-                    return Ok(());
-                }
-            }
-        }
-        let place = Place::file(TABLE).with_session(&of.session.id);
-        Err(Error::corrupt(
-            place.with_seq(self.tail),
-            "the log can't be read from here on",
-        ))
+            })?;
+            Ok(next)
+        };
+        let look = |seq| first(SeqNum::new(seq)).map(drop);
+        let readable = SeqNum::new(behind(self.tail.get(), look)?);
+        let next = match first(readable) {
+            Err(error) if error.is_corrupt() => None,
+            next => next?,
+        };
+        // How many were behind the last row that can be read, nobody knows.
+        self.gap(next.unwrap_or(self.tail.plus(1)), &Flaw::Unreadable);
+        Ok(next.is_some())
     }
 
     fn finish(&mut self, of: &SessionRow) {

@@ -13,7 +13,7 @@ use crate::blob::{listed, piece};
 use crate::create::NEW;
 use crate::desk::row;
 use crate::fault::failed;
-use crate::repair::apply;
+use crate::rebuild::DAMAGED;
 use crate::schema::PIECE;
 use crate::session::{SessionRow, census, missing};
 use crate::spool::SPOOL;
@@ -122,6 +122,9 @@ impl Sqlite {
             let message = match behind {
                 Some("" | "-wal" | "-shm" | "-leases") => continue,
                 Some(b) if b.starts_with(NEW) => "a database whose making was broken off",
+                Some(b) if b.starts_with(DAMAGED) => {
+                    "the damaged database as it was before a repair, remove it when nobody needs it"
+                }
                 Some(b) if b.starts_with(SPOOL) => "a blob whose storing was broken off",
                 Some(_) => "a foreign file",
                 None if site.owns_folder => "a foreign file",
@@ -198,12 +201,7 @@ impl Upkeep for Sqlite {
     }
 
     async fn repair(&self, id: &SessionId, write: bool) -> Result<Repair> {
-        let row = self.row_of(id).await?;
-        let survey = Survey::of(self, &row).await?;
-        if !write || survey.is_whole() {
-            return Ok(survey.plan());
-        }
-        apply(self, &row).await
+        crate::repair::repair(self, id, write).await
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {

@@ -3,7 +3,9 @@
 //! - [`files`]: files and folders that are private to their owner whatever the umask, that are never
 //!   reached through a symbolic link, and whose names are durable;
 //! - [`lock`]: locks of the operating system, which end with the process that holds them, and can be
-//!   looked at without being taken where the system allows it.
+//!   looked at without being taken where the system allows it;
+//! - [`gaps`]: going over a tree of which parts can't be read.
 
 pub mod files;
+pub mod gaps;
 pub mod lock;

@@ -10,6 +10,7 @@ mod damage;
 mod disk;
 mod files;
 mod golden;
+mod pages;
 mod processes;
 mod repair;
 mod statements;
