@@ -53,7 +53,7 @@ fn whole() -> Whole {
         let blob = stream::iter([Ok(vec![n; 20_000].into())]).boxed();
         block_on(store.put(session, blob, None)).unwrap();
     }
-    drop(block_on(store.acquire(&sessions[1], request("me"))).unwrap());
+    drop(block_on(store.acquire(sessions.first().unwrap(), request("me"))).unwrap());
     let sessions = sessions
         .into_iter()
         .map(|session| (session.id.clone(), content(&store, &session.id).unwrap()));
@@ -72,7 +72,8 @@ fn repaired(dir: &TempDir, whole: &Whole, what: &str) -> (usize, usize) {
             assert_eq!(now.events, before.events, "{what}");
         }
         block_on(store.repair(name, false)).unwrap();
-        block_on(store.repair(name, true)).unwrap_or_else(|e| panic!("{what}: {e:?}"));
+        let repair = block_on(store.repair(name, true));
+        assert!(repair.is_ok(), "{what}: {repair:?}");
         let session = block_on(Store::new(store.clone()).open(name)).unwrap();
         let events = block_on(session.read(SeqNum::all()).collect()).unwrap();
         for (old, new) in before.events.iter().zip(&events) {
