@@ -6,6 +6,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod conformance;
 mod location;
 mod runtimes;
 mod stub;

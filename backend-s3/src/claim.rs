@@ -1,0 +1,111 @@
+//! Taking over: a fence, and a second look.
+
+use std::sync::Arc;
+
+use sessionlog_core::Result;
+
+use crate::head::{Sort, State};
+use crate::run::Step;
+use crate::seat::{Desk, Seat};
+use crate::view::View;
+
+impl Seat {
+    /// The head behind `view` that changes no event: written plainly where this handle writes, else
+    /// as a fence. Cost: 1 PUT, or 1 PUT and 1 LIST.
+    pub(crate) async fn advance(
+        &self,
+        desk: &mut Desk,
+        view: &View,
+        change: impl FnOnce(&mut State),
+    ) -> Result<Step<Arc<View>>> {
+        if !view.is_own() {
+            return self.claim(desk, view, Sort::Fence, change).await;
+        }
+        let mut state = self.next(view, Sort::Turn);
+        change(&mut state);
+        self.mark(desk, &mut state).await?;
+        let next = View::new(state, view.held.get().cloned(), true);
+        let step = self.write(desk, next, &[]).await?;
+        if let Step::Done(next) = &step {
+            self.won(desk, view, next);
+        }
+        Ok(step)
+    }
+
+    /// Takes over the writing: nobody who wrote before can write behind it.
+    ///
+    /// The fence holds no events. Then the list must show it as the newest head: if it does not, the
+    /// slot had been written before, and its head collected since.
+    pub(crate) async fn claim(
+        &self,
+        desk: &mut Desk,
+        view: &View,
+        sort: Sort,
+        change: impl FnOnce(&mut State),
+    ) -> Result<Step<Arc<View>>> {
+        let mut state = self.next(view, sort);
+        state.epoch += 1;
+        state.fences.push(state.slot);
+        change(&mut state);
+        // No marker may be there before its session.
+        if sort == Sort::Fence {
+            self.mark(desk, &mut state).await?;
+        }
+        let fence = View::new(state, view.held.get().cloned(), false);
+        let Step::Done(fence) = self.write(desk, fence, &[]).await? else {
+            return Ok(Step::Again);
+        };
+        let slots = self.slots().await.inspect_err(|_| self.forget())?;
+        if slots.first() != Some(&fence.state.slot) {
+            self.forget();
+            return Ok(Step::Again);
+        }
+        let mut state = fence.state.clone();
+        state.fences.retain(|slot| slots.contains(slot));
+        let held = fence.held.get().cloned();
+        let view = Arc::new(View::new(state, held, true));
+        self.took(desk, &view, &slots);
+        Ok(Step::Done(view))
+    }
+
+    /// Takes note of what a take-over found.
+    fn took(&self, desk: &mut Desk, view: &Arc<View>, slots: &[u64]) {
+        let state = &view.state;
+        let kept = |slot: &u64| *slot == 0 || state.fences.contains(slot);
+        desk.garbage = slots.iter().copied().filter(|slot| !kept(slot)).collect();
+        desk.dropped.clear();
+        desk.ledger = None;
+        desk.fronts.clear();
+        desk.unmerged = false;
+        self.wrote(view);
+    }
+
+    /// Takes note of a head that was written.
+    pub(crate) fn won(&self, desk: &mut Desk, before: &View, now: &Arc<View>) {
+        if !before.state.is_kept() {
+            desk.garbage.insert(before.state.slot);
+        }
+        self.wrote(now);
+    }
+
+    /// The state behind another.
+    pub(crate) fn next(&self, view: &View, sort: Sort) -> State {
+        State {
+            slot: view.state.slot + 1,
+            stamp: self.stamp(),
+            sort,
+            ..view.state.clone()
+        }
+    }
+
+    /// Makes sure that the session's marker is in the index. Cost: nothing, but for a session whose
+    /// creation was broken off: 1 PUT.
+    async fn mark(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
+        if !state.marked && !desk.marked {
+            self.put_marker(state).await?;
+            desk.marked = true;
+        }
+        state.marked = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Requests: each with a deadline, each failure with what could not be done.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_timer::Delay;
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, PutMode, PutOptions};
+use sessionlog_core::{Error, ErrorKind, Result};
+
+use crate::codec::{random, wide};
+use crate::options::Options;
+use crate::site::told::told;
+
+/// An object as a list shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) key: Path,
+    pub(crate) len: u64,
+}
+
+/// The objects of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Objects {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) options: Options,
+}
+
+/// What the store said to a put that was to make an object.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Made,
+    /// There is one, or there was a race: not even that it is another's is certain.
+    Taken,
+    /// Nothing was made, and nothing will be.
+    Refused(Error),
+    /// It may have been made, or may be yet.
+    Unknown(Error),
+}
+
+impl Objects {
+    /// Puts an object that must not be there yet: one request.
+    pub(crate) async fn create(&self, key: &Path, bytes: &Bytes) -> Answer {
+        use object_store::Error as E;
+        let options = PutOptions::from(PutMode::Create);
+        let put = self.store.put_opts(key, bytes.clone().into(), options);
+        match self.within(bytes.len(), put).await {
+            Some(Ok(_)) => Answer::Made,
+            Some(Err(E::AlreadyExists { .. } | E::Precondition { .. } | E::NotModified { .. })) => {
+                Answer::Taken
+            }
+            Some(Err(error)) => match Tried::of("write", key, error) {
+                Tried { error, last: true } => Answer::Refused(error),
+                Tried { error, .. } => Answer::Unknown(error),
+            },
+            None => Answer::Unknown(late("write", key)),
+        }
+    }
+
+    /// Puts an object whose name nobody else has, or whose last writer wins.
+    pub(crate) async fn put(&self, key: &Path, bytes: &Bytes) -> Result<()> {
+        self.again(|| async {
+            let options = PutOptions::from(PutMode::Overwrite);
+            let put = self.store.put_opts(key, bytes.clone().into(), options);
+            self.answer("write", key, self.within(bytes.len(), put).await)
+        })
+        .await
+        .map(drop)
+    }
+
+    /// The bytes of an object; `None` if there is none.
+    pub(crate) async fn get(&self, key: &Path) -> Result<Option<Bytes>> {
+        self.read(key, None).await
+    }
+
+    /// Some bytes of an object; `None` if there is none. The range must lie within it.
+    pub(crate) async fn get_range(&self, key: &Path, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.read(key, Some(range)).await
+    }
+
+    async fn read(&self, key: &Path, range: Option<Range<u64>>) -> Result<Option<Bytes>> {
+        let read = || async {
+            let options = GetOptions {
+                range: range.clone().map(GetRange::Bounded),
+                ..GetOptions::default()
+            };
+            let got = async {
+                let got = self.store.get_opts(key, options).await?;
+                got.bytes().await
+            };
+            match self.within(64 << 20, got).await {
+                Some(Err(error)) => absent("read", key, error).map(|()| None),
+                answer => self.answer("read", key, answer).map(Some),
+            }
+        };
+        self.again(read).await
+    }
+
+    /// The length of an object; `None` if there is none.
+    pub(crate) async fn len(&self, key: &Path) -> Result<Option<u64>> {
+        self.again(|| async {
+            let options = GetOptions {
+                head: true,
+                ..GetOptions::default()
+            };
+            match self.within(0, self.store.get_opts(key, options)).await {
+                Some(Err(error)) => absent("read", key, error).map(|()| None),
+                answer => self
+                    .answer("read", key, answer)
+                    .map(|got| Some(got.meta.size)),
+            }
+        })
+        .await
+    }
+
+    /// All objects below a folder, in no order.
+    pub(crate) async fn list(&self, folder: Option<&Path>) -> Result<Vec<Listed>> {
+        let root = Path::default();
+        let key = folder.unwrap_or(&root);
+        self.again(|| async {
+            let all = self
+                .store
+                .list(folder)
+                .map_ok(listed)
+                .try_collect::<Vec<_>>();
+            self.answer("list", key, self.within(64 << 20, all).await)
+        })
+        .await
+    }
+
+    /// Deletes objects; those that are not there are no error. One request for a thousand, where
+    /// the store can.
+    pub(crate) async fn delete(&self, keys: Vec<Path>) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let first = keys.first().cloned().unwrap_or_default();
+        self.again(|| async {
+            let keys = stream::iter(keys.clone().into_iter().map(Ok)).boxed();
+            let all = self.store.delete_stream(keys).map(|gone| match gone {
+                Err(object_store::Error::NotFound { .. }) | Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            });
+            let all = all.try_collect::<Vec<()>>();
+            self.answer("delete", &first, self.within(64 << 20, all).await)
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Awaits a request, for as long as one may take that moves so many bytes.
+    async fn within<T>(&self, len: usize, request: impl Future<Output = T>) -> Option<T> {
+        let more = Duration::from_millis(wide(len) >> 10);
+        let late = Delay::new(self.options.request_timeout + more);
+        match select(Box::pin(request), late).await {
+            Either::Left((answer, _)) => Some(answer),
+            Either::Right(_) => None,
+        }
+    }
+
+    fn answer<T>(
+        &self,
+        what: &str,
+        key: &Path,
+        answer: Option<object_store::Result<T>>,
+    ) -> std::result::Result<T, Tried> {
+        match answer {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(error)) => Err(Tried::of(what, key, error)),
+            None => Err(Tried {
+                last: false,
+                error: late(what, key),
+            }),
+        }
+    }
+
+    /// Sends a request again, a few times, if it can do no harm.
+    async fn again<T, F>(&self, request: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, Tried>>,
+    {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match request().await {
+                Ok(done) => return Ok(done),
+                Err(tried) if tried.last || tries >= self.options.tries => return Err(tried.error),
+                Err(_) => self.pause(tries).await,
+            }
+        }
+    }
+
+    /// Waits before another try: longer each time, and never as long as somebody else.
+    pub(crate) async fn pause(&self, tries: u32) {
+        let most = self.options.pause.saturating_mul(1 << tries.min(10));
+        let most = most.min(self.options.longest_pause);
+        let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(2);
+        Delay::new(Duration::from_micros(micros / 2 + random() % (micros / 2))).await;
+    }
+}
+
+struct Tried {
+    error: Error,
+    last: bool,
+}
+
+impl Tried {
+    fn of(what: &str, key: &Path, source: object_store::Error) -> Self {
+        let last = is_final(&source);
+        let error = failed(what, key, source);
+        let last = last
+            || matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported
+            );
+        Self { error, last }
+    }
+}
+
+/// That an object is not there is an answer. That the bucket is not there is an error.
+fn absent(what: &str, key: &Path, source: object_store::Error) -> std::result::Result<(), Tried> {
+    let tried = Tried::of(what, key, source);
+    if tried.error.is_not_found() {
+        Ok(())
+    } else {
+        Err(tried)
+    }
+}
+
+fn listed(meta: object_store::ObjectMeta) -> Listed {
+    Listed {
+        key: meta.location,
+        len: meta.size,
+    }
+}
+
+/// Whether the store refused a request for good: it changed nothing, and the same again would be
+/// refused again.
+fn is_final(error: &object_store::Error) -> bool {
+    use object_store::Error as E;
+    matches!(
+        error,
+        E::NotFound { .. }
+            | E::InvalidPath { .. }
+            | E::NotSupported { .. }
+            | E::NotImplemented { .. }
+            | E::PermissionDenied { .. }
+            | E::Unauthenticated { .. }
+            | E::UnknownConfigurationKey { .. }
+    )
+}
+
+fn failed(what: &str, key: &Path, source: object_store::Error) -> Error {
+    told(source, &format!("{what} the object {key}"))
+}
+
+fn late(what: &str, key: &Path) -> Error {
+    Error::unavailable(format!(
+        "the store did not answer in time, it could not {what} the object {key}"
+    ))
+}

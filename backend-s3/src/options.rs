@@ -1,0 +1,56 @@
+//! How a store is used.
+
+use std::time::Duration;
+
+use sessionlog_core::Limits;
+
+/// How a store is used. All handles on one store may differ in them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How large appends may be.
+    pub limits: Limits,
+    /// Events that are in no chunk are sent again with each append until they have so many bytes;
+    /// then they are sealed. 64 KiB by default: 32 KiB an append on average.
+    pub seal_bytes: usize,
+    /// Old heads are deleted with one request after so many appends. 64 by default.
+    pub collect_every: u64,
+    /// How long one request may take, and a millisecond for each KiB that it moves. 10 s by default.
+    pub request_timeout: Duration,
+    /// How often a request is tried. 8 by default.
+    pub tries: u32,
+    /// The first pause between tries; each is twice as long as the one before, with jitter. 20 ms
+    /// by default.
+    pub pause: Duration,
+    /// The longest pause between tries. 4 s by default.
+    pub longest_pause: Duration,
+    /// The first pause between two looks of a follower; it grows by half while nothing comes. 50 ms
+    /// by default.
+    pub poll: Duration,
+    /// The longest pause between two looks of a follower. 2 s by default.
+    pub longest_poll: Duration,
+    /// How long objects that nothing names any more are kept for readers that began before. 1 hour
+    /// by default.
+    pub reader_grace: Duration,
+    /// How long fences, tombstones and what nobody claims are kept. 24 hours by default. It must be
+    /// far longer than any process sleeps and any request is under way.
+    pub retention: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            seal_bytes: 64 << 10,
+            collect_every: 64,
+            request_timeout: Duration::from_secs(10),
+            tries: 8,
+            pause: Duration::from_millis(20),
+            longest_pause: Duration::from_secs(4),
+            poll: Duration::from_millis(50),
+            longest_poll: Duration::from_secs(2),
+            reader_grace: Duration::from_secs(3600),
+            retention: Duration::from_secs(24 * 3600),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A run: all jobs that waited, in order, in as few writes as can be.
+
+use std::sync::Arc;
+
+use sessionlog_core::{Error, Result};
+
+use crate::put::{Slot, put_slot};
+use crate::seat::{Desk, Done, Job, Pending, Seat};
+use crate::view::View;
+
+/// How often a job is begun anew because others wrote meanwhile.
+pub(crate) const ROUNDS: u32 = 40;
+
+/// What became of a step.
+pub(crate) enum Step<T> {
+    Done(T),
+    /// Others wrote meanwhile: look again.
+    Again,
+}
+
+impl Seat {
+    /// Does all jobs.
+    pub(crate) async fn run(self: Arc<Self>, jobs: Vec<Job>) -> Arc<Vec<Result<Done>>> {
+        let mut desk = self.desk.lock().await;
+        let mut outcomes = Vec::with_capacity(jobs.len());
+        let mut jobs = jobs.as_slice();
+        while let Some(job) = jobs.first() {
+            let done = if job.is_append() {
+                let n = jobs.iter().take_while(|job| job.is_append()).count();
+                // What is too much for one write is left for the next.
+                self.appends(&mut desk, jobs.get(..n).unwrap_or(jobs)).await
+            } else {
+                vec![self.turn(&mut desk, job).await]
+            };
+            jobs = jobs.get(done.len().max(1)..).unwrap_or_default();
+            outcomes.extend(done);
+        }
+        Arc::new(outcomes)
+    }
+
+    /// Learns what became of a write whose answer was lost. Nothing else is written before.
+    pub(crate) async fn settle(&self, desk: &mut Desk) -> Result<()> {
+        let Some(pending) = desk.pending.take() else {
+            return Ok(());
+        };
+        if pending.since.elapsed() > self.env.objects.options.reader_grace {
+            // Too old to be sent again. Whoever writes next fences its slot, or finds it written.
+            self.forget();
+            return Ok(());
+        }
+        match self.put(&pending).await {
+            Slot::Won => {
+                self.wrote(&pending.view);
+                Ok(())
+            }
+            Slot::Lost => {
+                self.forget();
+                Ok(())
+            }
+            Slot::Refused(error) | Slot::Unknown(error) => {
+                desk.pending = Some(pending);
+                Err(Error::unavailable(
+                    "an earlier write is not settled yet, nothing was done: try again later",
+                )
+                .with_source(error))
+            }
+        }
+    }
+
+    /// Puts a head into its slot.
+    pub(crate) async fn put(&self, head: &Pending) -> Slot {
+        let key = self.env.keys.head(&self.dir, head.slot);
+        let stamp = head.view.state.stamp;
+        put_slot(&self.env.objects, &key, &head.bytes, stamp, |bytes| {
+            self.decode(bytes, head.slot)
+        })
+        .await
+    }
+
+    /// Writes the head behind another one. `Again` if the slot is another's by now.
+    ///
+    /// # Errors
+    /// `Indeterminate`: it is settled before anything else is written. `Unavailable`.
+    pub(crate) async fn write(
+        &self,
+        desk: &mut Desk,
+        view: View,
+        frames: &[u8],
+    ) -> Result<Step<Arc<View>>> {
+        let view = Arc::new(view);
+        let pending = Pending {
+            slot: view.state.slot,
+            bytes: view.state.encode(&self.dir, frames),
+            view: Arc::clone(&view),
+            since: crate::view::Moment::now(),
+        };
+        // A future that is dropped in the middle leaves it to be settled.
+        let pending = desk.pending.insert(pending);
+        match self.put(pending).await {
+            Slot::Won => {
+                desk.pending = None;
+                Ok(Step::Done(view))
+            }
+            Slot::Lost => {
+                desk.pending = None;
+                self.forget();
+                Ok(Step::Again)
+            }
+            Slot::Refused(error) => {
+                desk.pending = None;
+                Err(error)
+            }
+            Slot::Unknown(error) => {
+                self.forget();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The error for a job that was begun anew too often.
+pub(crate) fn crowded(seat: &Seat) -> Error {
+    Error::unavailable(format!(
+        "others write to the session all the time, try again later: {}",
+        seat.id
+    ))
+}

@@ -1,0 +1,173 @@
+//! A session in a handle: who waits joins the next write, of which there is one at a time.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use event_listener::Event as Bell;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use object_store::path::Path;
+use sessionlog_core::{
+    AppendCondition, Combiner, Error, FencingToken, LeaseRequest, Ledger, NewEvent, Owner, Result,
+    SeqNum, SessionId, SessionRef, Timestamp,
+};
+
+use crate::bucket::Env;
+use crate::chunk::Front;
+use crate::key::dir_of;
+use crate::view::{Moment, View};
+
+/// What is known and under way of one session.
+pub(crate) struct Seat {
+    pub(crate) env: Arc<Env>,
+    pub(crate) id: SessionId,
+    /// The session's folder.
+    pub(crate) dir: String,
+    combiner: Combiner<Job, Ticket>,
+    running: Mutex<Option<Run>>,
+    pub(crate) view: Mutex<Option<Arc<View>>>,
+    pub(crate) desk: futures_util::lock::Mutex<Desk>,
+    /// Held while snapshots are saved.
+    pub(crate) snapshots: futures_util::lock::Mutex<()>,
+    /// Rings when this handle has written.
+    pub(crate) bell: Bell,
+}
+
+/// What only a write needs.
+#[derive(Default)]
+pub(crate) struct Desk {
+    /// The ledger at the end of the log that the head in a slot has.
+    pub(crate) ledger: Option<(u64, Ledger)>,
+    /// A write whose outcome is not known: its slot may be used for nothing else.
+    pub(crate) pending: Option<Pending>,
+    /// Slots of heads that nobody needs any more, once there are newer ones.
+    pub(crate) garbage: BTreeSet<u64>,
+    /// Chunks that were merged into others, and since when.
+    pub(crate) dropped: Vec<(Moment, Path)>,
+    /// Appends since garbage was last collected.
+    pub(crate) since: u64,
+    /// Fronts of chunks, by the chunk's name.
+    pub(crate) fronts: HashMap<u64, Front>,
+    /// Chunks can't be read, so they are not merged.
+    pub(crate) unmerged: bool,
+    /// The marker of this life is known to be in the index.
+    pub(crate) marked: bool,
+}
+
+/// A write whose outcome is not known.
+pub(crate) struct Pending {
+    pub(crate) slot: u64,
+    pub(crate) bytes: Bytes,
+    /// What the session is if it was done.
+    pub(crate) view: Arc<View>,
+    pub(crate) since: Moment,
+}
+
+/// Something that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) session: SessionRef,
+    pub(crate) what: What,
+}
+
+impl Job {
+    pub(crate) fn is_append(&self) -> bool {
+        matches!(self.what, What::Append(..))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Create,
+    Append(Vec<NewEvent>, AppendCondition),
+    Acquire(LeaseRequest),
+    Renew(Owner, FencingToken, Duration),
+    Release(FencingToken),
+    Delete(Option<FencingToken>),
+    Compact,
+}
+
+/// What was done.
+#[derive(Clone, Debug)]
+pub(crate) enum Done {
+    Appended(Range<SeqNum>),
+    Granted(FencingToken, Timestamp),
+    Nothing,
+}
+
+type Outcomes = Arc<Vec<Result<Done>>>;
+type Run = Shared<BoxFuture<'static, Outcomes>>;
+
+/// A place in a run.
+struct Ticket(Run, usize);
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Seat {
+    pub(crate) fn new(env: Arc<Env>, id: SessionId) -> Self {
+        Self {
+            dir: dir_of(&id),
+            env,
+            id,
+            combiner: Combiner::default(),
+            running: Mutex::new(None),
+            view: Mutex::new(None),
+            desk: futures_util::lock::Mutex::default(),
+            snapshots: futures_util::lock::Mutex::default(),
+            bell: Bell::new(),
+        }
+    }
+
+    /// Writes, together with all that waits.
+    ///
+    /// Whoever waits for a run drives it, so that no request is held up by one that was given up.
+    pub(crate) async fn submit(self: &Arc<Self>, session: &SessionRef, what: What) -> Result<Done> {
+        let job = Job {
+            session: session.clone(),
+            what,
+        };
+        let seat = Arc::clone(self);
+        let ticket = self.combiner.submit(job, self.idle(), move |(), jobs| {
+            let places = 0..jobs.len();
+            let run = Arc::clone(&seat).run(jobs).boxed().shared();
+            *lock(&seat.running) = Some(run.clone());
+            places.map(|at| Ok(Ticket(run.clone(), at))).collect()
+        });
+        let Ticket(run, at) = ticket.await?;
+        let outcomes = run.await;
+        let outcome = outcomes.get(at).cloned();
+        outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
+    }
+
+    /// Waits until no run is under way.
+    async fn idle(&self) -> Result<()> {
+        loop {
+            let run = lock(&self.running).clone();
+            match run.filter(|run| run.peek().is_none()) {
+                Some(run) => drop(run.await),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether something is under way or to be settled.
+    pub(crate) fn is_busy(&self) -> bool {
+        let running = lock(&self.running);
+        let under_way = running.as_ref().is_some_and(|run| run.peek().is_none());
+        under_way
+            || self
+                .desk
+                .try_lock()
+                .is_none_or(|desk| desk.pending.is_some())
+    }
+
+    /// Lets go of a run that nobody drives any more.
+    pub(crate) fn let_go(&self) {
+        *lock(&self.running) = None;
+    }
+}

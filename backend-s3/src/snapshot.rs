@@ -1,0 +1,112 @@
+//! Snapshots: the last two of a projection and version are one object.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::try_join;
+use futures_util::{StreamExt, stream};
+use sessionlog_core::{
+    FencingToken, Kind, Result, SeqNum, SessionRef, Snapshot, SnapshotStore, Snapshots, fence,
+};
+
+use crate::Bucket;
+use crate::codec::{Fields, put_bytes};
+
+/// Snapshots of a projection and version that are kept.
+const KEPT: usize = 2;
+/// Snapshots that a scan reads at once.
+const AT_ONCE: usize = 16;
+const MAGIC: &[u8; 16] = b"sessionlog snap\n";
+const VERSION: u32 = 1;
+
+#[async_trait]
+impl SnapshotStore for Bucket {
+    async fn save(
+        &self,
+        session: &SessionRef,
+        snapshot: Snapshot,
+        token: Option<FencingToken>,
+    ) -> Result<()> {
+        let seat = self.seat(&session.id);
+        let (projection, version) = (&snapshot.projection, snapshot.version);
+        let key = self.env.keys.snapshot(session, projection, version);
+        // One at a time, or two of this handle would each miss the other's.
+        let _turn = seat.snapshots.lock().await;
+        let read = self.env.objects.get(&key);
+        let (view, kept) = try_join(seat.fresh(), read).await?;
+        view.is(session)?;
+        fence(token, view.state.token)?;
+        let mut all = kept.map(|bytes| decode(&bytes)).unwrap_or_default();
+        all.insert(snapshot.covers, snapshot);
+        while all.len() > KEPT {
+            all.pop_first();
+        }
+        self.env.objects.put(&key, &encode(&all)).await
+    }
+
+    async fn latest(
+        &self,
+        session: &SessionRef,
+        projection: &Kind,
+        version: u32,
+        at_or_before: SeqNum,
+    ) -> Result<Option<Snapshot>> {
+        let seat = self.seat(&session.id);
+        let key = self.env.keys.snapshot(session, projection, version);
+        let (view, kept) = try_join(seat.fresh(), self.env.objects.get(&key)).await?;
+        view.is(session)?;
+        let all = kept.map(|bytes| decode(&bytes)).unwrap_or_default();
+        let found = all.range(..=at_or_before).next_back();
+        Ok(found.map(|(_, snapshot)| snapshot.clone()))
+    }
+
+    fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
+        let (bucket, projection) = (self.clone(), projection.clone());
+        let listed = async move {
+            let all = bucket.listed().await?;
+            let read = move |session: SessionRef| {
+                let (bucket, projection) = (bucket.clone(), projection.clone());
+                async move {
+                    let key = bucket.env.keys.snapshot(&session, &projection, version);
+                    let newest = match bucket.env.objects.get(&key).await? {
+                        Some(bytes) => decode(&bytes).pop_last(),
+                        None => None,
+                    };
+                    Ok(newest.map(|(_, snapshot)| (session.id, snapshot)))
+                }
+            };
+            Ok(stream::iter(all).map(read).buffer_unordered(AT_ONCE))
+        };
+        stream::once(listed)
+            .flat_map(|scan| match scan {
+                Ok(scan) => scan.boxed(),
+                Err(error) => stream::iter([Err(error)]).boxed(),
+            })
+            .filter_map(|found| async move { found.transpose() })
+            .boxed()
+    }
+}
+
+fn encode(all: &BTreeMap<SeqNum, Snapshot>) -> Bytes {
+    let mut out = MAGIC.to_vec();
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    all.values()
+        .for_each(|snapshot| put_bytes(&mut out, &snapshot.to_bytes()));
+    out.into()
+}
+
+/// The snapshots that are whole: others are passed over.
+pub(crate) fn decode(bytes: &Bytes) -> BTreeMap<SeqNum, Snapshot> {
+    let mut all = BTreeMap::new();
+    let mut fields = Fields(bytes);
+    if fields.array() != Some(*MAGIC) || fields.u32() != Some(VERSION) {
+        return all;
+    }
+    while let Some(one) = fields.bytes() {
+        if let Ok(snapshot) = Snapshot::from_bytes(&bytes.slice_ref(one)) {
+            all.insert(snapshot.covers, snapshot);
+        }
+    }
+    all
+}

@@ -1,0 +1,247 @@
+//! What changes a session without an event: creation, leases, deletion, compaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sessionlog_core::{
+    Error, ErrorKind, FencingToken, Head as LogEnd, Holder, LeaseRequest, Result, SessionRef,
+    Timestamp, fence, held_error,
+};
+
+use crate::head::{Grant, Sort, State, Tail};
+use crate::run::{ROUNDS, Step, crowded};
+use crate::seat::{Desk, Done, Job, Seat, What};
+use crate::view::View;
+
+/// What a job comes to, as a head says it.
+enum Plan {
+    Nothing,
+    /// The grant that is in force from here on.
+    Grant(FencingToken, Option<Grant>),
+    Delete,
+    Compact,
+}
+
+impl Seat {
+    pub(crate) async fn turn(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
+        for round in 1..=ROUNDS {
+            let step = match &job.what {
+                What::Create => self.try_create(desk, &job.session).await,
+                _ => self.try_turn(desk, job).await,
+            };
+            match step? {
+                Step::Done(done) => return Ok(done),
+                Step::Again => self.env.objects.pause(round.min(6)).await,
+            }
+        }
+        Err(crowded(self))
+    }
+
+    async fn try_turn(&self, desk: &mut Desk, job: &Job) -> Result<Step<Done>> {
+        self.settle(desk).await?;
+        let known = self.view();
+        let view = match &known {
+            Some(view) => Arc::clone(view),
+            None => self.load().await?.0,
+        };
+        let plan = plan(&view, job);
+        if known.is_some() && matches!(plan, Ok(Plan::Nothing) | Err(_)) {
+            // An answer that needs no write must rest on the newest head.
+            if self.fresh().await?.state.stamp != view.state.stamp {
+                return Ok(Step::Again);
+            }
+        }
+        match plan? {
+            Plan::Nothing => Ok(Step::Done(Done::Nothing)),
+            Plan::Delete => self.delete(desk, &view).await,
+            Plan::Compact => self.compact(desk, &view).await,
+            Plan::Grant(token, grant) => {
+                let expires = grant.as_ref().map_or(Timestamp::EPOCH, Grant::expires_at);
+                let change = |state: &mut State| {
+                    state.token = token;
+                    state.grant = grant;
+                };
+                Ok(match self.advance(desk, &view, change).await? {
+                    Step::Done(_) => Step::Done(Done::Granted(token, expires)),
+                    Step::Again => Step::Again,
+                })
+            }
+        }
+    }
+
+    async fn try_create(&self, desk: &mut Desk, session: &SessionRef) -> Result<Step<Done>> {
+        self.settle(desk).await?;
+        let view = match self.view() {
+            Some(_) => self.fresh().await.map(Some),
+            None => Ok(None),
+        };
+        let view = match view {
+            Err(error) if error.is_not_found() => None,
+            view => view?,
+        };
+        let Some(view) = view else {
+            // The first slot is kept as long as there is any other.
+            let state = State::begin(session, 0, self.stamp());
+            let begun = View::new(state, None, true);
+            return match self.write(desk, begun, &[]).await? {
+                Step::Done(view) => self.begun(desk, &view).await,
+                Step::Again => self.load().await.map(|_| Step::Again),
+            };
+        };
+        match view.state.sort {
+            Sort::Deleted => {}
+            Sort::Closed => {
+                return Err(Error::unavailable(format!(
+                    "what is left of a deleted session of this name is being collected, try again \
+                     later: {}",
+                    self.id
+                )));
+            }
+            _ => return Err(in_use(&view, &self.id)),
+        }
+        let begin = |state: &mut State| {
+            let slot = state.slot;
+            *state = State {
+                epoch: state.epoch,
+                fences: std::mem::take(&mut state.fences),
+                ..State::begin(session, slot, state.stamp)
+            };
+        };
+        match self.claim(desk, &view, Sort::Create, begin).await? {
+            Step::Done(view) => self.begun(desk, &view).await,
+            Step::Again => Ok(Step::Again),
+        }
+    }
+
+    async fn begun(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
+        self.wrote(view);
+        desk.marked = false;
+        self.put_marker(&view.state).await.map_err(|error| {
+            Error::indeterminate(
+                "the session was made, but may not be listed before its next write",
+            )
+            .with_source(error)
+        })?;
+        desk.marked = true;
+        Ok(Step::Done(Done::Nothing))
+    }
+
+    /// Merges all chunks, as far as chunks may grow, and what is in none with them.
+    async fn compact(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
+        let Some(held) = self.held(view).await? else {
+            return Err(self.lost(view));
+        };
+        let view = match view.is_own() {
+            true => Arc::clone(view),
+            false => match self.claim(desk, view, Sort::Fence, |_| ()).await? {
+                Step::Done(view) => view,
+                Step::Again => return Ok(Step::Again),
+            },
+        };
+        let mut state = self.next(&view, Sort::Turn);
+        state.marked = true;
+        if !held.events.is_empty() {
+            self.seal(desk, &mut state, &held.events).await?;
+        }
+        self.merge_all(desk, &mut state).await?;
+        state.tail = Tail::empty(state.end, state.slot);
+        let next = View::new(state, None, true);
+        let Step::Done(next) = self.write(desk, next, &[]).await? else {
+            return Ok(Step::Again);
+        };
+        self.won(desk, &view, &next);
+        desk.since = u64::MAX;
+        self.collect(desk).await;
+        Ok(Step::Done(Done::Nothing))
+    }
+}
+
+fn plan(view: &View, job: &Job) -> Result<Plan> {
+    view.is(&job.session)?;
+    let state = &view.state;
+    match &job.what {
+        What::Acquire(request) => {
+            if let Some(grant) = view.grant().filter(|_| !request.force) {
+                return Err(held_error(grant.holder.clone(), Some(grant.expires_at())));
+            }
+            let token = state.token.next();
+            Ok(Plan::Grant(token, Some(Grant::of(request, token))))
+        }
+        What::Renew(owner, token, ttl) => {
+            fence(Some(*token), state.token)?;
+            let since = state.grant.as_ref().map(|grant| grant.holder.since);
+            let grant = Grant {
+                holder: Holder::new(owner.clone(), *token, since.unwrap_or_else(Timestamp::now)),
+                ttl: millis(*ttl),
+                renewed: Timestamp::now(),
+            };
+            Ok(Plan::Grant(*token, Some(grant)))
+        }
+        What::Release(token) => {
+            let grant = state.grant.as_ref();
+            let held = grant.is_some_and(|grant| grant.holder.token == *token);
+            Ok(if held {
+                Plan::Grant(state.token, None)
+            } else {
+                Plan::Nothing
+            })
+        }
+        What::Delete(token) => {
+            fence(*token, state.token)?;
+            match view.grant().filter(|_| token.is_none()) {
+                Some(grant) => Err(held_error(grant.holder.clone(), Some(grant.expires_at()))),
+                None => Ok(Plan::Delete),
+            }
+        }
+        What::Compact => Ok(Plan::Compact),
+        What::Append(..) | What::Create => Err(Error::internal("a job of another sort")),
+    }
+}
+
+fn in_use(view: &View, id: &sessionlog_core::SessionId) -> Error {
+    let tail = view.state.end.tail;
+    Error::new(
+        ErrorKind::Conflict { tail },
+        format!("the session is there already, open it: {id}"),
+    )
+}
+
+impl View {
+    /// The grant in force: one that did not lapse, by the clock or by what was seen to stand still
+    /// for as long.
+    pub(crate) fn grant(&self) -> Option<&Grant> {
+        let grant = self.state.grant.as_ref()?;
+        let still = self.stood_still() >= Duration::from_millis(grant.ttl);
+        (!still && Timestamp::now() < grant.expires_at()).then_some(grant)
+    }
+}
+
+impl Grant {
+    fn of(request: &LeaseRequest, token: FencingToken) -> Self {
+        let now = Timestamp::now();
+        Self {
+            holder: Holder::new(request.owner.clone(), token, now),
+            ttl: millis(request.ttl),
+            renewed: now,
+        }
+    }
+
+    /// When it lapses unless its holder writes.
+    pub(crate) fn expires_at(&self) -> Timestamp {
+        let micros = i64::try_from(self.ttl.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let at = self.renewed.as_micros().saturating_add(micros);
+        Timestamp::from_micros(at).unwrap_or(Timestamp::MAX)
+    }
+}
+
+fn millis(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is left of a state when its session is deleted.
+pub(crate) fn tombstone(state: &mut State, end: LogEnd) {
+    state.grant = None;
+    state.chunks.clear();
+    state.end = end;
+    state.tail = Tail::empty(end, state.slot);
+}

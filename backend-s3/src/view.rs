@@ -1,0 +1,248 @@
+//! What a handle knows of a session, and how it looks again.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use sessionlog_core::{Error, Place, Result, SessionRef};
+
+use crate::head::{Decoded, Held, Stamp, State, decode};
+use crate::key::{Named, Part};
+use crate::objects::Listed;
+use crate::seat::{Seat, lock};
+
+/// For so long a handle may believe that nobody took over. Fences are kept for far longer.
+const BELIEVED: Duration = Duration::from_secs(3600);
+/// How often a list is tried whose newest head is gone before it is read.
+const TRIES: u32 = 6;
+
+/// The newest head that a handle has seen.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) state: State,
+    pub(crate) held: OnceLock<Held>,
+    /// This handle wrote it: who takes over leaves a fence in the next slot.
+    own: bool,
+    seen: Moment,
+}
+
+/// A time on both clocks: one stands still while a laptop sleeps, the other can be set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    mono: Instant,
+    wall: SystemTime,
+}
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self {
+            mono: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+
+    /// How long ago it was: by the clock on which that is longer.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let wall = self.wall.elapsed().unwrap_or(Duration::MAX);
+        self.mono.elapsed().max(wall)
+    }
+}
+
+impl View {
+    pub(crate) fn new(state: State, held: Option<Held>, own: bool) -> Self {
+        let slot = OnceLock::new();
+        if state.tail.len == 0 {
+            drop(slot.set(Held::default()));
+        } else if let Some(held) = held {
+            drop(slot.set(held));
+        }
+        Self {
+            state,
+            held: slot,
+            own,
+            seen: Moment::now(),
+        }
+    }
+
+    /// Whether nobody can have written behind it without a fence in the next slot.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own && self.is_young()
+    }
+
+    /// For how long it has been known.
+    pub(crate) fn stood_still(&self) -> Duration {
+        self.seen.elapsed()
+    }
+
+    fn is_young(&self) -> bool {
+        self.seen.elapsed() < BELIEVED
+    }
+
+    /// # Errors
+    /// `NotFound` unless this is the life that is meant.
+    pub(crate) fn is(&self, session: &SessionRef) -> Result<()> {
+        let same = self.state.lives() && self.state.incarnation == session.incarnation;
+        if same { Ok(()) } else { Err(session.gone()) }
+    }
+}
+
+impl Seat {
+    /// What was seen last.
+    pub(crate) fn view(&self) -> Option<Arc<View>> {
+        lock(&self.view).clone()
+    }
+
+    /// Takes note of what was seen, unless something else was since `before`.
+    pub(crate) fn adopt(&self, before: Option<&Arc<View>>, now: &Arc<View>) {
+        let mut view = lock(&self.view);
+        let unchanged = match (&*view, before) {
+            (Some(view), Some(before)) => Arc::ptr_eq(view, before),
+            (None, None) => true,
+            _ => false,
+        };
+        if unchanged {
+            *view = Some(Arc::clone(now));
+        }
+    }
+
+    /// Takes note of what this handle wrote.
+    pub(crate) fn wrote(&self, now: &Arc<View>) {
+        *lock(&self.view) = Some(Arc::clone(now));
+        self.bell.notify(usize::MAX);
+    }
+
+    /// Forgets what was seen.
+    pub(crate) fn forget(&self) {
+        *lock(&self.view) = None;
+    }
+
+    /// The newest head, as it is now. Cost: 1 GET where this handle writes, else 1 LIST and 1 GET, or
+    /// 1 LIST if nothing changed.
+    pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
+        let before = self.view();
+        if let Some(view) = before.as_ref().filter(|view| view.is_own())
+            && self.peek(view.state.slot + 1).await?.is_none()
+        {
+            return Ok(Arc::clone(view));
+        }
+        let (view, _) = self.load().await?;
+        Ok(view)
+    }
+
+    /// The newest head, and the slots that are there, newest first. Cost: 1 LIST, and 1 GET unless
+    /// that head is known.
+    pub(crate) async fn load(&self) -> Result<(Arc<View>, Vec<u64>)> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let before = self.view();
+            let slots = self.slots().await?;
+            let Some(newest) = slots.first().copied() else {
+                self.adopt_nothing(before.as_ref());
+                return Err(self.missing());
+            };
+            let known = before
+                .as_ref()
+                .filter(|v| v.state.slot == newest && v.is_young());
+            if let Some(view) = known {
+                return Ok((Arc::clone(view), slots));
+            }
+            // A head may be collected between the two requests, if others append meanwhile.
+            if let Some(Decoded { state, held }) = self.peek(newest).await? {
+                let view = Arc::new(View::new(state, held, false));
+                self.adopt(before.as_ref(), &view);
+                return Ok((view, slots));
+            }
+            if tries == TRIES {
+                let place = Place::file(self.head_name(newest)).with_session(&self.id);
+                return Err(Error::corrupt(
+                    place,
+                    "the newest head is listed, but not there",
+                ));
+            }
+            self.env.objects.pause(tries).await;
+        }
+    }
+
+    fn adopt_nothing(&self, before: Option<&Arc<View>>) {
+        let mut view = lock(&self.view);
+        if let (Some(now), Some(before)) = (&*view, before)
+            && Arc::ptr_eq(now, before)
+        {
+            *view = None;
+        }
+    }
+
+    pub(crate) fn missing(&self) -> Error {
+        Error::not_found(format!("there is no such session: {}", self.id))
+    }
+
+    /// The slots that are there, newest first. Cost: 1 LIST for each 1,000 heads.
+    pub(crate) async fn slots(&self) -> Result<Vec<u64>> {
+        let keys = &self.env.keys;
+        let listed = self.env.objects.list(Some(&keys.heads(&self.dir))).await?;
+        let slot = |listed: &Listed| match keys.named(&listed.key) {
+            Some(Named::Of(_, Part::Head(slot))) => Some(slot),
+            _ => None,
+        };
+        let mut slots: Vec<_> = listed.iter().filter_map(slot).collect();
+        slots.sort_unstable_by_key(|slot| std::cmp::Reverse(*slot));
+        Ok(slots)
+    }
+
+    /// The head in a slot; `None` if there is none. Cost: 1 GET.
+    pub(crate) async fn peek(&self, slot: u64) -> Result<Option<Decoded>> {
+        let key = self.env.keys.head(&self.dir, slot);
+        match self.env.objects.get(&key).await? {
+            Some(bytes) => self.decode(&bytes, slot).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn decode(&self, bytes: &bytes::Bytes, slot: u64) -> Result<Decoded> {
+        decode(bytes, &self.head_name(slot), &self.dir, slot)
+    }
+
+    pub(crate) fn head_name(&self, slot: u64) -> String {
+        let key = self.env.keys.head(&self.dir, slot);
+        self.env.keys.relative(&key).to_owned()
+    }
+
+    /// The events that are in no chunk; `None` if the head that holds them is gone: then there is a
+    /// newer one, or it is lost. Cost: 1 GET if the newest head is a fence, else nothing.
+    pub(crate) async fn held(&self, view: &View) -> Result<Option<Held>> {
+        if let Some(held) = view.held.get() {
+            return Ok(Some(held.clone()));
+        }
+        let tail = view.state.tail;
+        let Some(Decoded { state, held }) = self.peek(tail.slot).await? else {
+            return Ok(None);
+        };
+        if state.tail != tail || state.incarnation != view.state.incarnation {
+            let place = Place::file(self.head_name(tail.slot)).with_session(&self.id);
+            return Err(Error::corrupt(
+                place,
+                "the head holds other events than it should",
+            ));
+        }
+        let held = held.unwrap_or_default();
+        drop(view.held.set(held.clone()));
+        Ok(Some(held))
+    }
+
+    /// The error for a head that holds events and is not there.
+    pub(crate) fn lost(&self, view: &View) -> Error {
+        let place = Place::file(self.head_name(view.state.tail.slot));
+        let place = place
+            .with_session(&self.id)
+            .with_seq(view.state.tail.base.tail);
+        Error::corrupt(place, "the head that holds the last events is not there")
+    }
+
+    /// A name for the next write.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp {
+            writer: self.env.writer,
+            commit: *sessionlog_core::EventId::generate().as_bytes(),
+        }
+    }
+}

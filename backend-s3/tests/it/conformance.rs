@@ -1,0 +1,51 @@
+//! The conformance suite, in memory and on a local folder.
+
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use sessionlog_backend_s3::{Bucket, Options};
+use sessionlog_conformance::{Capability, Medium, Place, Subject};
+use sessionlog_core::{Error, Result};
+
+const TIMED: Capability =
+    Capability::No("a store of objects sees nobody die: leases end by release or by time");
+
+struct InMemoryObjects;
+
+impl Subject for InMemoryObjects {
+    type Backend = Bucket;
+    const MEDIUM: Medium = Medium::Memory;
+    const PROMPT_LEASES: Capability = TIMED;
+
+    async fn open(place: &Place) -> Result<Bucket> {
+        let store: Arc<dyn ObjectStore> = place.keep(|| Arc::new(InMemory::new())) as _;
+        Ok(Bucket::new(store, "a prefix/b", Options::default()))
+    }
+}
+
+struct LocalFolder;
+
+impl Subject for LocalFolder {
+    type Backend = Bucket;
+    const MEDIUM: Medium = Medium::Directory;
+    const PROMPT_LEASES: Capability = TIMED;
+    const PRIVATE_FILES: Capability =
+        Capability::No("object_store makes files as the umask says: keep the folder private");
+
+    async fn open(place: &Place) -> Result<Bucket> {
+        let store = LocalFileSystem::new_with_prefix(place.dir())
+            .map_err(|e| Error::unavailable("the folder can't be used").with_source(e))?
+            .with_fsync(true);
+        Ok(Bucket::new(Arc::new(store), "", Options::default()))
+    }
+}
+
+mod memory {
+    sessionlog_conformance::conformance!(super::InMemoryObjects);
+}
+
+mod folder {
+    sessionlog_conformance::conformance!(super::LocalFolder);
+}
