@@ -12,6 +12,8 @@ mod changed;
 mod conformance;
 mod damage;
 mod files;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod flushes;
 mod full;
 mod golden;
 mod leases;

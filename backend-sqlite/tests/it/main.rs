@@ -9,6 +9,8 @@ mod conformance;
 mod damage;
 mod disk;
 mod files;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod flushes;
 mod golden;
 mod pages;
 mod processes;
