@@ -1,0 +1,94 @@
+//! What a call costs: as it is, beside a watch or a recorder, and below one.
+//!
+//! ```text
+//! cargo bench -p sessionlog-crashfs --bench cost
+//! ```
+//!
+//! The medians of one run, in microseconds a call, on a folder in memory if there is one.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that prints figures and may end at anything unexpected"
+)]
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::Path,
+    time::Instant,
+};
+
+use sessionlog_crashfs::{Recorder, Watch};
+
+const CALLS: usize = 2_000;
+const RUNS: usize = 9;
+
+fn main() {
+    let memory = Path::new("/dev/shm");
+    let ground = if memory.is_dir() {
+        memory.to_path_buf()
+    } else {
+        std::env::temp_dir()
+    };
+    let below = tempfile::tempdir_in(&ground).unwrap();
+    let beside = tempfile::tempdir_in(&ground).unwrap();
+    println!(
+        "{:24}{:>10}{:>10}{:>10}",
+        "µs a call", "100 bytes", "4 KiB", "rename"
+    );
+    row("alone", below.path());
+    let watch = Watch::new(below.path()).unwrap();
+    row("beside a watch", beside.path());
+    row("below a watch", below.path());
+    drop(watch);
+    let recorder = Recorder::new(below.path()).unwrap();
+    row("beside a recorder", beside.path());
+    row("below a recorder", below.path());
+    drop(recorder);
+    fs::write(below.path().join("a"), [7; 100_000]).unwrap();
+    let whole = median(|| {
+        for _ in 0..50 {
+            Recorder::new(below.path()).unwrap().finish().unwrap();
+        }
+        50
+    });
+    println!("a recorder, from new to finish, of three files: {whole:.0} µs");
+}
+
+fn row(name: &str, folder: &Path) {
+    let file = File::create(folder.join("file")).unwrap();
+    let write = |len: usize| {
+        let bytes = vec![7; len];
+        median(|| {
+            for n in 0..CALLS {
+                file.write_all_at(&bytes, (n * len % 65_536) as u64)
+                    .unwrap();
+            }
+            CALLS
+        })
+    };
+    let (small, page) = (write(100), write(4096));
+    let (a, b) = (folder.join("old"), folder.join("new"));
+    fs::write(&a, b"").unwrap();
+    let rename = median(|| {
+        for _ in 0..CALLS / 2 {
+            fs::rename(&a, &b).unwrap();
+            fs::rename(&b, &a).unwrap();
+        }
+        CALLS
+    });
+    println!("{name:24}{small:>10.2}{page:>10.2}{rename:>10.2}");
+}
+
+/// Microseconds a call, of several runs the middle one.
+fn median(mut run: impl FnMut() -> usize) -> f64 {
+    let mut times: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let begin = Instant::now();
+            let calls = run();
+            begin.elapsed().as_secs_f64() * 1e6 / calls as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times.get(RUNS / 2).copied().unwrap_or(0.0)
+}
