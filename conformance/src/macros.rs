@@ -18,6 +18,9 @@ macro_rules! conformance {
             l0_the_place_is_used
             l0_file_calls_are_seen
             l0_a_child_can_be_started
+            l0_known_stores_get_their_verdicts
+            l0_killed_known_stores_get_their_verdicts
+            l0_known_failures_are_laws
             g01_positions_are_dense_from_zero
             g01_the_head_is_the_end_of_the_log
             g01_an_empty_batch_changes_nothing

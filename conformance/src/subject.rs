@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, LocalBoxFuture};
 use sessionlog_core::{Backend, Limits, Result, Store};
 
 use crate::Place;
+use crate::known::Known;
 
 /// A backend under test.
 ///
@@ -135,6 +136,8 @@ pub(crate) struct Erased {
     pub(crate) private_files: Capability,
     pub(crate) refuses_unfit_stores: Capability,
     pub(crate) known_failures: &'static [(&'static str, &'static str)],
+    /// If it is one of the suite's own.
+    pub(crate) known: Option<Known>,
     pub(crate) open: Open,
     pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
 }
@@ -157,6 +160,7 @@ impl Erased {
             private_files: S::PRIVATE_FILES,
             refuses_unfit_stores: S::REFUSES_UNFIT_STORES,
             known_failures: S::KNOWN_FAILURES,
+            known: None,
             open: |place| {
                 Box::pin(async move {
                     let store: Store = S::open(place).await?.into();

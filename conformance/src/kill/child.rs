@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::work::{Step, Who, Worker, steps};
 use crate::bench::Ask;
 use crate::breach::{End, Held};
+use crate::known::Known;
 use crate::make::{at, events};
 use crate::place::Ground;
 use crate::subject::Erased;
@@ -26,6 +27,8 @@ pub(crate) struct Asked {
     pub(crate) dir: PathBuf,
     pub(crate) name: String,
     pub(crate) ground: Ground,
+    /// The store, if it is one of the suite's own.
+    pub(crate) known: Option<Known>,
 }
 
 /// What a child tells its parent.
@@ -72,6 +75,7 @@ async fn run(subject: Erased, asked: &str) -> Held {
     tell(&Told::Hello);
     // Calls are counted, and the process killed at one of them, from the opening on.
     let _watch = sessionlog_crashfs::arm_from_env()?;
+    let subject = asked.known.map_or(subject, Known::subject);
     let place = Place::existing(asked.name, asked.dir, asked.ground);
     match asked.work.as_str() {
         "hello" => Ok(()),

@@ -71,6 +71,7 @@ impl Process {
             dir: place.dir().to_owned(),
             name: place.name().to_owned(),
             ground: place.ground().clone(),
+            known: bench.subject.known,
         };
         let asked = serde_json::to_string(&asked).map_err(|e| End::Broken(e.to_string()))?;
         let exe = env::current_exe()?;

@@ -5,6 +5,7 @@ use crate::bench::Bench;
 use crate::breach::{End, Held, ensure, ensure_eq};
 use crate::files::Files;
 use crate::kill::Process;
+use crate::known::{self, Known};
 use crate::law::law;
 
 pub(super) const LAWS: &[Law] = &[
@@ -33,7 +34,51 @@ pub(super) const LAWS: &[Law] = &[
         Durable,
         Child
     ),
+    law!(
+        Harness,
+        l0_known_stores_get_their_verdicts,
+        "The suite passes a store that is known to be good, and fails one that is known to fence nobody."
+    ),
+    law!(
+        Harness,
+        l0_killed_known_stores_get_their_verdicts,
+        "Killed, a store that is known to be good passes, and one that is known to acknowledge too early fails.",
+        Durable,
+        Folder,
+        Child,
+        Calls
+    ),
+    law!(
+        Harness,
+        l0_known_failures_are_laws,
+        "Each law that the subject is known to break, and each that need not be measured, exists."
+    ),
 ];
+
+async fn l0_known_stores_get_their_verdicts(bench: &Bench) -> Held {
+    let laws = [
+        "g08_fencing_stale_append_is_refused",
+        "g04_any_commands_show_what_the_reference_shows",
+    ];
+    let expected = laws.map(|law| (law, Known::GoodMemory, Known::Unfenced));
+    known::verdicts(bench, &expected)
+}
+
+async fn l0_killed_known_stores_get_their_verdicts(bench: &Bench) -> Held {
+    let law = "g03_killed_appends_leave_a_prefix";
+    known::verdicts(bench, &[(law, Known::GoodFiles, Known::Late)])
+}
+
+async fn l0_known_failures_are_laws(bench: &Bench) -> Held {
+    let known = bench.subject.known_failures.iter().map(|(id, _)| *id);
+    let allowed = bench.options.allowed.iter().map(String::as_str);
+    let named: Vec<_> = known.chain(allowed).collect();
+    let missing = named
+        .iter()
+        .find(|id| crate::laws().all(|law| law.id != **id));
+    ensure!(missing.is_none(), "there is no law {missing:?}");
+    Ok(())
+}
 
 async fn l0_a_child_can_be_started(bench: &Bench) -> Held {
     let ended = Process::start(bench, &bench.place, "hello", None, None)?.end()?;

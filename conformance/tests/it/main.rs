@@ -1,8 +1,10 @@
 //! The suite on backends that pass, and on backends that must not.
 
 mod custom;
+mod ids;
 mod memory;
 mod objects;
+mod said;
 mod twins;
 
 #[path = "../../examples/custom_backend.rs"]

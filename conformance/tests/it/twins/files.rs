@@ -173,6 +173,7 @@ const HAS_NO_CHILD: &[&str] = &[
     "g17_a_killed_delete_leaves_whole_or_gone",
     "g20_a_killed_turn_resumes_as_a_valid_conversation",
     "l0_a_child_can_be_started",
+    "l0_killed_known_stores_get_their_verdicts",
     "y08_files_are_private_whatever_the_umask",
 ];
 

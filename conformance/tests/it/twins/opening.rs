@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
-use sessionlog_conformance::Place;
+use sessionlog_conformance::{Level, Medium, Options, Place, Subject, run_some};
 use sessionlog_core::{Limits, Memory, Result};
 
 use super::memory::LIMITS;
@@ -13,11 +13,19 @@ const NO_LIMITS: &[&str] = &[
     "g13_too_large_batches_are_refused_with_figures",
     "g13_too_large_events_are_refused_with_figures",
 ];
+const KNOWS_LAWS_THAT_ARE_NOT: &[&str] = &["l0_known_failures_are_laws"];
+const POLLS_NOTHING: &[&str] = &[
+    "l0_known_failures_are_laws",
+    "l0_known_stores_get_their_verdicts",
+    "l0_places_are_apart",
+];
 
 /// The twins and the laws that they must fail.
 pub(crate) const OTHERS: &[(&str, &[&str])] = &[
     ("one_store_for_all_places", ONE_STORE),
     ("no_limits", NO_LIMITS),
+    ("knows_laws_that_are_not", KNOWS_LAWS_THAT_ARE_NOT),
+    ("polls_nothing", POLLS_NOTHING),
 ];
 
 thread_local! {
@@ -28,9 +36,9 @@ thread_local! {
 #[test]
 fn one_store_for_all_places() {
     struct Twin;
-    impl sessionlog_conformance::Subject for Twin {
+    impl Subject for Twin {
         type Backend = Memory;
-        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
+        const MEDIUM: Medium = Medium::Memory;
         async fn open(place: &Place) -> Result<Memory> {
             let kept = place.keep(|| {
                 let last = LAST.with_borrow(Weak::upgrade);
@@ -50,9 +58,9 @@ fn one_store_for_all_places() {
 #[test]
 fn no_limits() {
     struct Twin;
-    impl sessionlog_conformance::Subject for Twin {
+    impl Subject for Twin {
         type Backend = Memory;
-        const MEDIUM: sessionlog_conformance::Medium = sessionlog_conformance::Medium::Memory;
+        const MEDIUM: Medium = Medium::Memory;
         async fn open(place: &Place) -> Result<Memory> {
             Ok(place.keep(Memory::new))
         }
@@ -61,4 +69,41 @@ fn no_limits() {
         }
     }
     super::must_fail::<Twin>("", NO_LIMITS);
+}
+
+/// It says that it is known to break a law that there is not.
+#[test]
+fn knows_laws_that_are_not() {
+    struct Twin;
+    impl Subject for Twin {
+        type Backend = Memory;
+        const MEDIUM: Medium = Medium::Memory;
+        const KNOWN_FAILURES: &'static [(&'static str, &'static str)] = &[("g99_no_law", "so")];
+        async fn open(place: &Place) -> Result<Memory> {
+            Ok(place.keep(Memory::new))
+        }
+    }
+    super::must_fail::<Twin>("", KNOWS_LAWS_THAT_ARE_NOT);
+}
+
+/// What should run futures throws them away: nothing that is green then was ever looked at.
+#[test]
+fn polls_nothing() {
+    struct Twin;
+    impl Subject for Twin {
+        type Backend = Memory;
+        const MEDIUM: Medium = Medium::Memory;
+        async fn open(place: &Place) -> Result<Memory> {
+            Ok(place.keep(Memory::new))
+        }
+        fn block_on<F: Future>(future: F) -> F::Output {
+            drop(future);
+            panic!("nobody polls here")
+        }
+    }
+    let report = run_some::<Twin>(&Options::smoke(), |law| law.level == Level::Harness);
+    assert_eq!(report.count("passed"), 0, "{report}");
+    let mut failed = report.failed();
+    failed.sort_unstable();
+    assert_eq!(failed, POLLS_NOTHING);
 }
