@@ -14,6 +14,8 @@ pub struct App<'a> {
     pub input: &'a mut dyn BufRead,
     /// Which of them are terminals.
     pub terminal: Terminal,
+    /// The environment, from which clients of object storage take credentials and options.
+    pub vars: Vec<(String, String)>,
     /// A store to use instead of the one that is named: for tests on a store in memory.
     pub store: Option<Store>,
 }

@@ -46,6 +46,7 @@ pub(crate) struct Globals {
         global = true,
         value_name = "URL",
         env = "SESSIONLOG_STORE",
+        hide_env_values = true,
         help_heading = "Options of all commands"
     )]
     pub(crate) store: Option<String>,

@@ -84,8 +84,13 @@ impl<'a, 'io> Context<'a, 'io> {
     pub(crate) async fn store(&self) -> Outcome<Store> {
         match &self.app.store {
             Some(store) => Ok(store.clone()),
-            None => Ok(sessionlog::open(&self.url()?).await?),
+            None => Ok(self.open(&self.url()?).await?),
         }
+    }
+
+    /// Opens a store by its URL.
+    pub(crate) async fn open(&self, url: &str) -> sessionlog::Result<Store> {
+        sessionlog::open_with_vars(url, self.app.vars.iter().cloned()).await
     }
 
     /// Opens the session with this name or unique prefix.

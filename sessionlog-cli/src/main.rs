@@ -1,5 +1,6 @@
 //! The program `sessionlog`: hands the process's arguments and streams to [`sessionlog_cli::run`].
 
+use std::ffi::OsString;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -28,9 +29,16 @@ fn main() -> ExitCode {
             err: &mut stderr,
             input: &mut BufReader::new(stdin),
             terminal,
+            vars: utf8(std::env::vars_os()),
             store: None,
         },
     );
     drop(out.flush());
     exit.into()
+}
+
+/// Variables that are no text are none that anybody here knows.
+fn utf8(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    vars.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+        .collect()
 }

@@ -37,7 +37,7 @@
 
 mod open;
 
-pub use open::{open, schemes};
+pub use open::{open, open_with_vars, schemes, shown};
 pub use sessionlog_core::*;
 
 #[cfg(feature = "jsonl")]

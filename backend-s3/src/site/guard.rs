@@ -15,6 +15,7 @@ use object_store::{
 };
 use sessionlog_core::Error;
 
+use super::open::unfit;
 use super::probe::{Verdict, probe};
 
 /// What is known of one store, shared by all who use it in this process.
@@ -64,11 +65,7 @@ impl Guarded {
         };
         match verdict {
             Verdict::Fit => Ok(()),
-            Verdict::Unfit(reason) => Err(Refusal::boxed(Error::unsupported(format!(
-                "sessions are not safe in this object store: {reason}. Use another one, or a \
-                 version of it that has atomic conditional writes ({})",
-                self.inner
-            )))),
+            Verdict::Unfit(reason) => Err(Refusal::boxed(unfit(reason, &*self.inner))),
         }
     }
 }

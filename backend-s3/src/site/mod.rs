@@ -4,6 +4,7 @@
 mod clouds;
 pub(crate) mod guard;
 mod location;
+mod open;
 pub(crate) mod probe;
 #[cfg(feature = "s3")]
 mod profile;

@@ -9,7 +9,7 @@ use sessionlog_backend_s3::{Bucket, Options};
 use sessionlog_conformance::{Capability, Medium, Place, Subject};
 use sessionlog_core::{Error, Result};
 
-const TIMED: Capability =
+pub(crate) const TIMED: Capability =
     Capability::No("a store of objects sees nobody die: leases end by release or by time");
 
 struct InMemoryObjects;

@@ -132,9 +132,9 @@ fn a_profile_gives_credentials_and_the_environment_goes_before_it() {
     let heads = Arc::new(Mutex::new(Vec::new()));
     let server = stub::serve({
         let heads = heads.clone();
-        move |head| {
-            heads.lock().unwrap().push(head.to_owned());
-            "HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n".to_owned()
+        move |request| {
+            heads.lock().unwrap().push(request.head.clone());
+            stub::answer("404 None", "", b"")
         }
     });
     let asks = |url: &str, vars: &[(&str, &str)]| {

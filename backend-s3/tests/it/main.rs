@@ -3,11 +3,17 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "a test that can't go on fails"
 )]
 
 mod conformance;
+mod gcs;
 mod location;
 mod runtimes;
+mod servers;
 mod stub;
+mod vanished;
 mod wrong_server;

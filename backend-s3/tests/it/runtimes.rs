@@ -15,10 +15,11 @@ fn failing_first() -> SocketAddr {
     let requests = AtomicUsize::new(0);
     stub::serve(
         move |_| match requests.fetch_add(1, Ordering::Relaxed) % 2 {
-            0 => "HTTP/1.1 503 Slow\r\nContent-Length: 0\r\n\r\n".to_owned(),
-            _ => "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: 5\r\n\
-              Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\nwhole"
-                .to_owned(),
+            0 => stub::answer("503 Slow", "", b""),
+            _ => {
+                let headers = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: \"e\"\r\n";
+                stub::answer("200 OK", headers, b"whole")
+            }
         },
     )
 }

@@ -1,12 +1,44 @@
 //! A small HTTP server, for what servers say.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
-/// Answers each request, of which it hears the head, until the process ends.
-pub(crate) fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
+/// What a client sends.
+pub(crate) struct Request {
+    /// The first line and the headers.
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    /// The method, and the path with its query.
+    pub(crate) fn line(&self) -> (&str, &str) {
+        let mut words = self.head.split(' ');
+        (words.next().unwrap(), words.next().unwrap())
+    }
+
+    /// A header; the name is in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().skip(1);
+        let mut headers = lines.filter_map(|line| line.split_once(':'));
+        let found = headers.find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.trim())
+    }
+}
+
+/// An answer, with the length of its body.
+pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Answers each request, until the process ends.
+pub(crate) fn serve(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answer = Arc::new(answer);
@@ -15,10 +47,10 @@ pub(crate) fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> 
             let answer = answer.clone();
             thread::spawn(move || {
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
-                while let Some((head, length)) = head(&mut reader) {
-                    let mut body = vec![0; length];
-                    reader.read_exact(&mut body).unwrap();
-                    stream.write_all(answer(&head).as_bytes()).unwrap();
+                while let Some(request) = request(&mut reader) {
+                    if stream.write_all(&answer(&request)).is_err() {
+                        return;
+                    }
                 }
             });
         }
@@ -26,20 +58,26 @@ pub(crate) fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> 
     address
 }
 
-/// A request's head and the length of its body; `None` at the end of the connection.
-fn head(reader: &mut impl BufRead) -> Option<(String, usize)> {
-    let (mut head, mut length) = (String::new(), 0);
-    for line in reader.lines().map_while(Result::ok) {
-        if line.is_empty() {
-            return Some((head, length));
+/// `None` at the end of the connection.
+fn request(reader: &mut impl BufRead) -> Option<Request> {
+    let mut head = String::new();
+    loop {
+        let start = head.len();
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
         }
-        let small = line.to_ascii_lowercase();
-        if let Some(value) = small.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
+        if head[start..].trim().is_empty() {
+            break;
         }
-        head.push_str(&line);
-        head.push('\n');
     }
-    assert_eq!(head, "", "a request without an end");
-    None
+    let mut request = Request {
+        head,
+        body: Vec::new(),
+    };
+    let length = request
+        .header("content-length")
+        .map_or(0, |n| n.parse().unwrap());
+    request.body = vec![0; length];
+    reader.read_exact(&mut request.body).ok()?;
+    Some(request)
 }

@@ -70,6 +70,7 @@ impl World {
                 err: &mut err,
                 input: &mut &*self.input,
                 terminal: self.terminal,
+                vars: Vec::new(),
                 store: Some(self.store.clone()),
             },
         )

@@ -153,3 +153,46 @@ fn unsafe_code_stays_in_the_one_crate_that_needs_it() {
         assert!(inherits != exempt, "{}", manifest.display());
     }
 }
+
+/// What a build of the facade with these features compiles, with the features of each.
+fn compiled(features: &str) -> String {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--package=sessionlog",
+            "--edges=normal",
+        ])
+        .args(["--no-default-features", "--features", features])
+        .args(["--prefix=none", "--format={p} [{f}]"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn nobody_compiles_a_cloud_that_they_do_not_use() {
+    const CLOUDS: [(&str, &str); 3] = [("s3", "aws"), ("gcs", "gcp"), ("azure", "azure")];
+    for local in ["", "jsonl,sqlite,redb"] {
+        let tree = compiled(local);
+        for name in ["object_store ", "tokio ", "reqwest "] {
+            assert!(!tree.contains(name), "{name} in {local:?}");
+        }
+    }
+    for (feature, wanted) in CLOUDS {
+        let tree = compiled(feature);
+        let store = tree.lines().find(|line| line.starts_with("object_store "));
+        let (_, features) = store.unwrap().split_once(" [").unwrap();
+        let features: Vec<_> = features.trim_end_matches(']').split(',').collect();
+        for (_, cloud) in CLOUDS {
+            assert_eq!(features.contains(&cloud), cloud == wanted, "{features:?}");
+        }
+        // TLS is rustls, so that no library of the system is needed.
+        for name in ["openssl-sys", "native-tls"] {
+            assert!(!tree.contains(name), "{name} in {feature}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use sessionlog::{Kind, NewEvent, SeqNum};
 
 #[test]
 fn every_store_on_a_disk_keeps_what_was_appended() {
-    for scheme in sessionlog::schemes().filter(|scheme| *scheme != "memory") {
+    for scheme in on_disk() {
         let folder = tempfile::tempdir().unwrap();
         keeps(&format!(
             "{scheme}:{}",
@@ -15,9 +15,7 @@ fn every_store_on_a_disk_keeps_what_was_appended() {
 
 #[test]
 fn a_store_of_another_backend_is_not_opened_and_not_changed() {
-    let schemes: Vec<_> = sessionlog::schemes()
-        .filter(|scheme| *scheme != "memory")
-        .collect();
+    let schemes: Vec<_> = on_disk().collect();
     for made in &schemes {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("store");
@@ -34,6 +32,11 @@ fn a_store_of_another_backend_is_not_opened_and_not_changed() {
         let store = pollster::block_on(sessionlog::open(&url)).unwrap();
         assert_eq!(pollster::block_on(store.ids()).unwrap().len(), 1);
     }
+}
+
+fn on_disk() -> impl Iterator<Item = &'static str> {
+    let elsewhere = ["memory", "s3", "gs", "az"];
+    sessionlog::schemes().filter(move |scheme| !elsewhere.contains(scheme))
 }
 
 fn keeps(url: &str) {
@@ -63,4 +66,7 @@ fn what_can_be_opened_is_listed() {
     assert_eq!(schemes.contains(&"jsonl"), cfg!(feature = "jsonl"));
     assert_eq!(schemes.contains(&"sqlite"), cfg!(feature = "sqlite"));
     assert_eq!(schemes.contains(&"redb"), cfg!(feature = "redb"));
+    assert_eq!(schemes.contains(&"s3"), cfg!(feature = "s3"));
+    assert_eq!(schemes.contains(&"gs"), cfg!(feature = "gcs"));
+    assert_eq!(schemes.contains(&"az"), cfg!(feature = "azure"));
 }

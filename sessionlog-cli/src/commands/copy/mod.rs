@@ -51,8 +51,8 @@ impl Copy {
             let message = "a copy in memory is gone when the program ends, name a place: memory:";
             return Err(Error::invalid(message).into());
         }
-        let from = sessionlog::open(&self.from).await?;
-        let to = sessionlog::open(&self.to).await?;
+        let from = cx.open(&self.from).await?;
+        let to = cx.open(&self.to).await?;
         let ids = self.ids(&from).await?;
         let options = self.options()?;
         let mut tally = Tally::new(self.dry_run);

@@ -17,7 +17,9 @@ impl Driven {
         let refused = |e| os_error("this program can't start itself again", e);
         let program = std::env::current_exe().map_err(refused)?;
         let child = Command::new(program)
-            .args([DRIVER, "--store", url, id.as_str()])
+            .args([DRIVER, id.as_str()])
+            // A URL can hold secrets, and everybody can see arguments.
+            .env("SESSIONLOG_STORE", url)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

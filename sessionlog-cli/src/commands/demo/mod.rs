@@ -38,7 +38,7 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let mut place = Place::choose(cx)?;
-        let store = sessionlog::open(&place.url).await?;
+        let store = cx.open(&place.url).await?;
         let shown = self.show(&place, &store, cx).await;
         if self.keep {
             if let Some(folder) = place.folder.as_mut() {

@@ -24,6 +24,7 @@ struct Told<'a> {
 
 /// Tells what happened, and what it proves.
 pub(super) fn tell(proof: &Proof, url: &str, keep: bool, cx: &mut Context<'_, '_>) -> Outcome<()> {
+    let url = sessionlog::shown(url);
     if cx.json() {
         return cx.json_line(&Told {
             id: proof.session.id().as_str(),

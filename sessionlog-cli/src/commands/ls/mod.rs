@@ -90,7 +90,7 @@ fn empty(total: usize, dir: Option<&Path>, cx: &mut Context<'_, '_>) -> Outcome<
             let url = cx.url().unwrap_or_default();
             cx.hint(&format!(
                 "no sessions yet in {}: bring some with sessionlog import PATH, or see sessionlog demo",
-                line(&url)
+                line(sessionlog::shown(&url))
             ))
         }
     }
