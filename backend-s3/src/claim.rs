@@ -7,7 +7,7 @@ use sessionlog_core::Result;
 use crate::head::{Sort, State};
 use crate::run::Step;
 use crate::seat::{Desk, Seat};
-use crate::view::View;
+use crate::view::{Moment, View};
 
 impl Seat {
     /// The head behind `view` that changes no event: written plainly where this handle writes, else
@@ -73,7 +73,6 @@ impl Seat {
         let state = &view.state;
         let kept = |slot: &u64| *slot == 0 || state.fences.contains(slot);
         desk.garbage = slots.iter().copied().filter(|slot| !kept(slot)).collect();
-        desk.dropped.clear();
         desk.ledger = None;
         desk.fronts.clear();
         desk.unmerged = false;
@@ -84,6 +83,18 @@ impl Seat {
     pub(crate) fn won(&self, desk: &mut Desk, before: &View, now: &Arc<View>) {
         if !before.state.is_kept() {
             desk.garbage.insert(before.state.slot);
+        }
+        let (life, named) = (now.state.incarnation, &now.state.chunks);
+        for chunk in before
+            .state
+            .chunks
+            .iter()
+            .filter(|chunk| !named.contains(chunk))
+        {
+            let (first, name) = (chunk.first.get(), chunk.name);
+            let key = self.env.keys.chunk(&self.dir, life, first, name);
+            desk.dropped.push((Moment::now(), key));
+            desk.fronts.remove(&name);
         }
         self.wrote(now);
     }
@@ -98,11 +109,11 @@ impl Seat {
         }
     }
 
-    /// Makes sure that the session's marker is in the index. Cost: nothing, but for a session whose
-    /// creation was broken off: 1 PUT.
+    /// Makes sure that the session is in the index. Cost: nothing, but for a session whose creation
+    /// was broken off: 1 PUT. A list looks whether such a session is still there.
     async fn mark(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
         if !state.marked && !desk.marked {
-            self.put_marker(state).await?;
+            self.put_unsure(&self.marker(state)).await?;
             desk.marked = true;
         }
         state.marked = true;

@@ -54,7 +54,18 @@ impl Seat {
                 Ok(Step::Again)
             };
         };
-        let draft = self.draft(desk, &view, &held, jobs).await?;
+        let draft = match self.draft(desk, &view, &held, jobs).await {
+            // Chunks are merged: then there is a newer head.
+            Err(error) if error.is_corrupt() => {
+                let now = self.fresh().await?;
+                return if now.state.stamp == view.state.stamp {
+                    Err(error)
+                } else {
+                    Ok(Step::Again)
+                };
+            }
+            draft => draft?,
+        };
         if draft.events.is_empty() {
             return self.sure(desk, known.is_some(), &view, draft).await;
         }

@@ -20,7 +20,7 @@ impl Seat {
     /// back space. Cost: 2 PUT, 1 LIST for each 1,000 objects, 1 DELETE for each 1,000.
     pub(crate) async fn delete(&self, desk: &mut Desk, view: &View) -> Result<Step<Done>> {
         let marker = self.marker(&view.state);
-        self.put_dying(&marker).await?;
+        self.put_unsure(&marker).await?;
         let mut state = self.next(view, Sort::Deleted);
         state.epoch += 1;
         state.fences.push(state.slot);

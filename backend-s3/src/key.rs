@@ -19,6 +19,8 @@ pub(crate) struct Keys {
 pub(crate) enum Named {
     /// A marker of the index.
     Marker(SessionRef),
+    /// What a probe of the store left.
+    Probe,
     /// Something of a session.
     Of(String, Part),
 }
@@ -121,6 +123,7 @@ impl Keys {
         let below = self.relative(key).strip_prefix(LAYOUT)?.strip_prefix('/')?;
         let named = match below.split('/').collect::<Vec<_>>().as_slice() {
             ["i", marker] => Named::Marker(session_in(marker)?),
+            ["probe", _] => Named::Probe,
             ["s", dir, "h", slot] => Named::Of(dir_in(dir)?, Part::Head(u64::MAX - hex(slot)?)),
             ["s", dir, "d", life, sort, name] => {
                 let life = life_in(life)?;

@@ -1,4 +1,82 @@
-//! Session logs in object storage.
+//! Session logs in object storage: S3 and what speaks its protocol, GCS, Azure, a folder, memory.
+//!
+//! [`Bucket`] implements the traits of `sessionlog-core` on any
+//! [`ObjectStore`](object_store::ObjectStore); hand it to a [`Store`](sessionlog_core::Store).
+//! [`Location`] makes the client from a URL. What lies in the bucket is written down in `FORMAT.md`.
+//!
+//! # What it promises, and how
+//!
+//! - Every guarantee of `sessionlog-core`, from any number of processes, on a store with atomic
+//!   conditional creates and consistent lists. [`Location::connect`] probes for both.
+//! - A session is a row of numbered heads. Each write creates the next head, on the condition that
+//!   there is none. Who was overtaken finds the slot taken; no clock is in it. Who takes over the
+//!   writing puts a fence first, and lists the heads once more.
+//! - That a put failed or met an object says nothing of what became of it: the slot is read, and the
+//!   same bytes are put again until it is known, at most [`Options::tries`] times and for
+//!   [`Options::deadline`]. Then the answer is `Indeterminate`, and nothing else is written before
+//!   it is settled.
+//! - Leases are timed: liveness, no safety. A lease lapses when its holder wrote nothing for its
+//!   time to live, by the holder's clock and one's own, or by one's own watch alone.
+//! - There is no thread and no task: the futures that wait drive what is under way.
+//!
+//! # Requests
+//!
+//! | operation | PUT | GET | LIST | DELETE |
+//! |---|---|---|---|---|
+//! | create | 2 | | | |
+//! | append, where this handle wrote last; however many wait | 1 | | | |
+//! | every 64 appends | | | | 1 |
+//! | seal, every 64 KiB of events | 1 | | | |
+//! | every 8th seal: merge | 1 | 8 | | |
+//! | take over the writing, with or without a lease | 1 | 1 | 2 | |
+//! | … if the newest head is a fence, before the first append | | 1 | | |
+//! | lease granted, renewed or given back where this handle wrote last | 1 | | | |
+//! | head, where this handle wrote last | | 1 | | |
+//! | head, elsewhere; 1 LIST alone if nothing changed | | 1 | 1 | |
+//! | read: as head, and for each chunk, or 4 MiB of one | | 1 | | |
+//! | save a snapshot: as head, and | 1 | 1 | | |
+//! | latest snapshot: as head, and | | 1 | | |
+//! | a follower's look; every 16th is a LIST and a GET | | 1 | | |
+//! | list, for each 1,000 sessions | | | 1 | |
+//! | scan of snapshots: as list, and for each session | | 1 | | |
+//! | delete, for each 1,000 objects | 2 | 1 | 2 | 1 |
+//!
+//! An append sends the events that are in no chunk again: at most [`Options::seal_bytes`], half of
+//! it on average. A grant or a release where another handle wrote last is a take-over.
+//!
+//! # Limits
+//!
+//! - A plain append from another process than the driver's takes over the writing, and the driver's
+//!   next append takes it back: several requests each, and a small fence that is kept for a day. Fine
+//!   for messages from outside, not for two writers in turn all day.
+//! - A blob is held in memory while it is stored. A token is checked before a blob or a snapshot is
+//!   put, and behind a blob once more, not in the same step: such a put that arrives late is a blob
+//!   that nothing names, or a snapshot that is proven before it is believed.
+//! - A process that dies between making a session and listing it leaves one that is listed with its
+//!   next write. One that is deleted at the very moment in which it is made may stay in lists, as
+//!   not found, until garbage is collected.
+//! - Damaged objects are found and named, not mended.
+//! - `LocalFileSystem` makes files as the umask says, and a killed put leaves a `…#1` file that is
+//!   not listed.
+//!
+//! # Rights, versions, garbage
+//!
+//! On S3 the credentials need `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` on
+//! `bucket/prefix/*`, and `s3:ListBucket` on the bucket, without which a missing key looks like a
+//! forbidden one:
+//!
+//! ```json
+//! {"Version": "2012-10-17", "Statement": [
+//!   {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+//!    "Resource": "arn:aws:s3:::BUCKET/PREFIX/*"},
+//!   {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::BUCKET",
+//!    "Condition": {"StringLike": {"s3:prefix": "PREFIX/*"}}}]}
+//! ```
+//!
+//! In a bucket with versioning every collected head becomes a noncurrent version: let noncurrent
+//! versions expire after a day, and incomplete uploads too. Never let *current* objects expire:
+//! fences and chunks are old, and needed. [`Bucket::gc`] collects what broken-off writes leave; once
+//! a day is enough.
 
 mod blob;
 mod bucket;
@@ -8,6 +86,7 @@ mod codec;
 mod commit;
 mod delete;
 mod follow;
+mod gc;
 mod head;
 mod key;
 mod lease;
@@ -29,5 +108,6 @@ mod upkeep;
 mod view;
 
 pub use bucket::Bucket;
+pub use gc::Garbage;
 pub use options::Options;
 pub use site::Location;

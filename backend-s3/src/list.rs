@@ -6,7 +6,7 @@ use sessionlog_core::{EventLog, Result, SessionRef};
 
 use crate::Bucket;
 use crate::key::Named;
-use crate::marker::is_dying;
+use crate::marker::is_unsure;
 
 impl Bucket {
     /// Every session once, the newest first. Cost: 1 LIST for each 1,000 sessions; 1 LIST and 1 GET
@@ -20,7 +20,7 @@ impl Bucket {
             let Some(Named::Marker(session)) = env.keys.named(&marker.key) else {
                 continue;
             };
-            if seen.contains(&session.id) || is_dying(marker) && !self.is_there(&session).await? {
+            if seen.contains(&session.id) || is_unsure(marker) && !self.is_there(&session).await? {
                 continue;
             }
             seen.insert(session.id.clone());

@@ -17,8 +17,8 @@ struct Marker<'a> {
     folder: &'a str,
 }
 
-/// The content of a marker whose session is being deleted.
-const DYING: &[u8] = b"-";
+/// The content of a marker whose session is being deleted, or was not made in one go.
+const UNSURE: &[u8] = b"-";
 
 impl Seat {
     /// Puts the session into the index. Cost: 1 PUT.
@@ -46,14 +46,14 @@ impl Seat {
         self.env.keys.marker(&session, state.created)
     }
 
-    /// Says that a list must look whether the session is still there.
-    pub(crate) async fn put_dying(&self, key: &Path) -> Result<()> {
-        let bytes = bytes::Bytes::from_static(DYING);
+    /// Says that a list must look whether the session is there.
+    pub(crate) async fn put_unsure(&self, key: &Path) -> Result<()> {
+        let bytes = bytes::Bytes::from_static(UNSURE);
         self.env.objects.put(key, &bytes).await
     }
 }
 
 /// Whether a list must look for the session of this marker.
-pub(crate) fn is_dying(marker: &Listed) -> bool {
-    marker.len == u64::try_from(DYING.len()).unwrap_or(1)
+pub(crate) fn is_unsure(marker: &Listed) -> bool {
+    marker.len == u64::try_from(UNSURE.len()).unwrap_or(1)
 }

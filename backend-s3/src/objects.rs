@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use futures_timer::Delay;
@@ -21,6 +21,7 @@ use crate::site::told::told;
 pub(crate) struct Listed {
     pub(crate) key: Path,
     pub(crate) len: u64,
+    pub(crate) modified: SystemTime,
 }
 
 /// The objects of a store.
@@ -184,14 +185,22 @@ impl Objects {
         F: Future<Output = std::result::Result<T, Tried>>,
     {
         let mut tries = 0;
+        let begun = Instant::now();
         loop {
             tries += 1;
             match request().await {
                 Ok(done) => return Ok(done),
-                Err(tried) if tried.last || tries >= self.options.tries => return Err(tried.error),
+                Err(tried) if tried.last || self.is_enough(tries, begun) => {
+                    return Err(tried.error);
+                }
                 Err(_) => self.pause(tries).await,
             }
         }
+    }
+
+    /// Whether a request was tried often or long enough.
+    pub(crate) fn is_enough(&self, tries: u32, begun: Instant) -> bool {
+        tries >= self.options.tries || begun.elapsed() >= self.options.deadline
     }
 
     /// Waits before another try: longer each time, and never as long as somebody else.
@@ -235,6 +244,7 @@ fn listed(meta: object_store::ObjectMeta) -> Listed {
     Listed {
         key: meta.location,
         len: meta.size,
+        modified: meta.last_modified.into(),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// How often a request is tried. 8 by default.
     pub tries: u32,
+    /// After so long no request is tried again. 30 s by default.
+    pub deadline: Duration,
     /// The first pause between tries; each is twice as long as the one before, with jitter. 20 ms
     /// by default.
     pub pause: Duration,
@@ -45,6 +47,7 @@ impl Default for Options {
             collect_every: 64,
             request_timeout: Duration::from_secs(10),
             tries: 8,
+            deadline: Duration::from_secs(30),
             pause: Duration::from_millis(20),
             longest_pause: Duration::from_secs(4),
             poll: Duration::from_millis(50),

@@ -1,5 +1,7 @@
 //! Writing a slot: the same bytes to the same key, until it is known whose the slot is.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use object_store::path::Path;
 use sessionlog_core::{Error, Result};
@@ -34,6 +36,7 @@ pub(crate) async fn put_slot(
     decode: impl Fn(&Bytes) -> Result<Decoded>,
 ) -> Slot {
     let mut tries = 0;
+    let begun = Instant::now();
     // An earlier try may have been applied, or may be yet.
     let mut doubt = None;
     loop {
@@ -59,7 +62,7 @@ pub(crate) async fn put_slot(
             },
             Answer::Unknown(error) => error,
         };
-        if tries >= objects.options.tries {
+        if objects.is_enough(tries, begun) {
             return Slot::Unknown(unknown(error));
         }
         doubt = Some(error);
@@ -72,4 +75,105 @@ fn unknown(error: Error) -> Error {
         "the store did not say whether the write was done, look before repeating it",
     )
     .with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use object_store::memory::InMemory;
+    use sessionlog_conformance::objects::{Fault, Faulty};
+    use sessionlog_core::SessionRef;
+
+    use super::*;
+    use crate::head::{State, decode};
+    use crate::options::Options;
+
+    /// What becomes of a put of mine, with these verdicts on my requests; another's head may be in
+    /// the slot before.
+    fn put(script: &[Fault], taken: bool) -> Slot {
+        let store = Arc::new(InMemory::new());
+        let options = Options {
+            pause: Duration::from_micros(10),
+            tries: 4,
+            ..Options::default()
+        };
+        let plain = Objects {
+            store: Arc::clone(&store) as _,
+            options: options.clone(),
+        };
+        let faulty = Objects {
+            store: Arc::new(Faulty::scripted(store, script.iter().copied())),
+            options,
+        };
+        let session = SessionRef::fresh("s".parse().unwrap());
+        let key = Path::from("h/0");
+        let head = |n: u8| {
+            let stamp = Stamp {
+                writer: [n; 16],
+                commit: [n; 16],
+            };
+            let bytes = State::begin(&session, 0, stamp).encode("d", &[]);
+            (stamp, bytes)
+        };
+        pollster::block_on(async {
+            if taken {
+                let (_, theirs) = head(2);
+                plain.put(&key, &theirs).await.unwrap();
+            }
+            let (stamp, mine) = head(1);
+            let slot = put_slot(&faulty, &key, &mine, stamp, |b| decode(b, "h/0", "d", 0)).await;
+            if matches!(slot, Slot::Won) {
+                assert_eq!(plain.get(&key).await.unwrap(), Some(mine));
+            }
+            slot
+        })
+    }
+
+    #[test]
+    fn a_taken_slot_is_mine_if_my_head_is_in_it() {
+        use Fault::{AnswerLost, Conflict, Late, Lost, None, OwnRetry, Throttled};
+        for script in [
+            &[][..],
+            &[OwnRetry],
+            &[AnswerLost],
+            &[Lost],
+            &[Throttled, Throttled],
+            // Called taken, and nothing is there.
+            &[Conflict],
+            // Arrives behind the look that found nothing.
+            &[Late(1), Conflict, None],
+            &[Late(2), Conflict, None, Conflict],
+            // The look is lost as well.
+            &[OwnRetry, Lost],
+        ] {
+            let slot = put(script, false);
+            assert!(matches!(slot, Slot::Won), "{script:?}: {slot:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_of_another_is_lost_whatever_the_answers() {
+        use Fault::{AnswerLost, Conflict, Late, Lost, OwnRetry};
+        for script in [
+            &[][..],
+            &[OwnRetry],
+            &[AnswerLost],
+            &[Lost],
+            &[Late(1)],
+            &[Conflict],
+        ] {
+            let slot = put(script, true);
+            assert!(matches!(slot, Slot::Lost), "{script:?}: {slot:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_called_undone() {
+        let slot = put(&[Fault::Lost; 4], false);
+        assert!(matches!(slot, Slot::Unknown(_)), "{slot:?}");
+        let slot = put(&[Fault::Late(100); 4], true);
+        assert!(matches!(slot, Slot::Unknown(_)), "{slot:?}");
+    }
 }

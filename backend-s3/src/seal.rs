@@ -9,7 +9,6 @@ use crate::chunk::{self, ChunkRef};
 use crate::codec::wide;
 use crate::head::{Held, State, Tail};
 use crate::seat::{Desk, Seat};
-use crate::view::Moment;
 
 /// So many neighbours of a size become one.
 const FAN: usize = 8;
@@ -69,7 +68,7 @@ impl Seat {
                 continue;
             }
             let from = state.chunks.len() - run;
-            if self.merge(desk, state, from).await.is_err() {
+            if self.merge(state, from).await.is_err() {
                 // What can't be read is not merged: that must not fail an append.
                 desk.unmerged = true;
             }
@@ -78,30 +77,25 @@ impl Seat {
     }
 
     /// Merges all chunks, as far as they may grow.
-    pub(crate) async fn merge_all(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
+    pub(crate) async fn merge_all(&self, state: &mut State) -> Result<()> {
         let seal = wide(self.env.objects.options.seal_bytes).max(2);
         let most = seal.saturating_mul(8_u64.pow(LEVELS));
         let mut done = Vec::new();
         for chunk in std::mem::take(&mut state.chunks) {
             let raw: u64 = state.chunks.iter().map(|chunk| chunk.raw).sum();
             if !state.chunks.is_empty() && raw.saturating_add(chunk.raw) > most {
-                self.merge_into(desk, state, &mut done).await?;
+                self.merge_into(state, &mut done).await?;
             }
             state.chunks.push(chunk);
         }
-        self.merge_into(desk, state, &mut done).await?;
+        self.merge_into(state, &mut done).await?;
         state.chunks = done;
         Ok(())
     }
 
-    async fn merge_into(
-        &self,
-        desk: &mut Desk,
-        state: &mut State,
-        done: &mut Vec<ChunkRef>,
-    ) -> Result<()> {
+    async fn merge_into(&self, state: &mut State, done: &mut Vec<ChunkRef>) -> Result<()> {
         if state.chunks.len() > 1 {
-            self.merge(desk, state, 0).await?;
+            self.merge(state, 0).await?;
         }
         done.append(&mut state.chunks);
         Ok(())
@@ -114,24 +108,12 @@ impl Seat {
     }
 
     /// Makes one chunk of those from a place on. Readers keep the old ones for a while.
-    pub(crate) async fn merge(
-        &self,
-        desk: &mut Desk,
-        state: &mut State,
-        from: usize,
-    ) -> Result<()> {
+    async fn merge(&self, state: &mut State, from: usize) -> Result<()> {
         let old = state.chunks.get(from..).unwrap_or_default();
         let life = state.incarnation;
         let parts = try_join_all(old.iter().map(|chunk| self.chunk_events(life, chunk))).await?;
         let merged = self.put_chunk(state, &parts.concat()).await?;
-        for chunk in state.chunks.split_off(from) {
-            let key = self
-                .env
-                .keys
-                .chunk(&self.dir, life, chunk.first.get(), chunk.name);
-            desk.dropped.push((Moment::now(), key));
-            desk.fronts.remove(&chunk.name);
-        }
+        state.chunks.truncate(from);
         state.chunks.push(merged);
         Ok(())
     }

@@ -143,7 +143,7 @@ impl Seat {
         if !held.events.is_empty() {
             self.seal(desk, &mut state, &held.events).await?;
         }
-        self.merge_all(desk, &mut state).await?;
+        self.merge_all(&mut state).await?;
         state.tail = Tail::empty(state.end, state.slot);
         let next = View::new(state, None, true);
         let Step::Done(next) = self.write(desk, next, &[]).await? else {

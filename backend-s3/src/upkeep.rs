@@ -1,24 +1,52 @@
 //! Looking for damage.
 
 use async_trait::async_trait;
+use futures_util::TryStreamExt;
 use sessionlog_core::{
-    Error, EventLog, Finding, Place, Repair, Result, SessionId, Severity, Upkeep,
+    BlobStore, Error, ErrorKind, EventLog, Finding, Head as LogEnd, Place, Repair, Result,
+    SessionId, SessionRef, Severity, Upkeep,
 };
 
 use crate::Bucket;
+use crate::key::{Named, Part};
+use crate::objects::Listed;
+use crate::seat::Seat;
+use crate::snapshot::decode;
+use crate::view::View;
 
 #[async_trait]
 impl Upkeep for Bucket {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
-        sessionlog_core::verify_by_reading(self, id).await
+        let seat = self.seat(id);
+        let mut findings = Vec::new();
+        let view = match seat.load().await {
+            Ok((view, _)) if view.state.lives() => view,
+            Ok(_) => return Err(seat.missing()),
+            Err(error) => {
+                findings.push(finding(error)?);
+                return Ok(findings);
+            }
+        };
+        let session = SessionRef {
+            id: id.clone(),
+            incarnation: view.state.incarnation,
+        };
+        check_events(&seat, &view, &session, &mut findings).await?;
+        self.check_beside(&seat, &session, &mut findings).await?;
+        Ok(findings)
     }
 
     async fn repair(&self, id: &SessionId, _apply: bool) -> Result<Repair> {
-        let (_, head) = self.head(id).await?;
-        match self.verify(id).await?.is_empty() {
-            true => Ok(Repair::new(head.tail.get(), 0)),
-            false => Err(Error::unsupported("objects can't be mended")),
+        let damage = |finding: &Finding| finding.severity == Severity::Damage;
+        if let Some(found) = self.verify(id).await?.iter().find(|found| damage(found)) {
+            return Err(Error::unsupported(format!(
+                "damaged objects can't be mended here, bring them back from a backup or an older \
+                 version of the object: {}: {}",
+                found.place, found.message
+            )));
         }
+        let (_, head) = self.head(id).await?;
+        Ok(Repair::new(head.tail.get(), 0))
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {
@@ -27,11 +55,129 @@ impl Upkeep for Bucket {
         let foreign = listed
             .iter()
             .filter(|listed| keys.named(&listed.key).is_none());
-        let finding = |listed: &crate::objects::Listed| {
+        let finding = |listed: &Listed| {
             let place = Place::file(keys.relative(&listed.key));
             let message = "an object that is not the store's, it is left alone";
             Finding::new(Severity::Note, place, message).with_len(listed.len)
         };
         Ok(foreign.map(finding).collect())
+    }
+}
+
+/// Damage as a finding; any other error as it is.
+fn finding(error: Error) -> Result<Finding> {
+    match error.kind() {
+        ErrorKind::Corrupt { place } => {
+            let (place, message) = (place.clone(), error.message().to_owned());
+            Ok(Finding::new(Severity::Damage, place, message))
+        }
+        _ => Err(error),
+    }
+}
+
+/// Reads all events, and checks each against the chain; behind damage it begins anew.
+async fn check_events(
+    seat: &Seat,
+    view: &View,
+    session: &SessionRef,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let state = &view.state;
+    let mut chain = Some(LogEnd::genesis(&session.id, session.incarnation));
+    for chunk in &state.chunks {
+        let place = seat.chunk_place(state.incarnation, chunk);
+        let (end, events) = (
+            chunk.range().end,
+            seat.chunk_events(state.incarnation, chunk).await,
+        );
+        follow(&mut chain, session, &place, end, events, findings)?;
+    }
+    let held = match seat.held(view).await {
+        Ok(Some(held)) => Ok(held.events.to_vec()),
+        Ok(None) => Err(seat.lost(view)),
+        Err(error) => Err(error),
+    };
+    let place = Place::file(seat.head_name(state.tail.slot)).with_session(&session.id);
+    follow(&mut chain, session, &place, state.end.tail, held, findings)?;
+    if chain.is_some_and(|chain| chain != state.end) {
+        let message = "the log does not end where the head says";
+        findings.push(Finding::new(Severity::Damage, place, message));
+    }
+    Ok(())
+}
+
+fn follow(
+    chain: &mut Option<LogEnd>,
+    session: &SessionRef,
+    place: &Place,
+    end: sessionlog_core::SeqNum,
+    events: Result<Vec<sessionlog_core::Event>>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let events = match events {
+        Ok(events) => events,
+        Err(error) => {
+            findings.push(finding(error)?);
+            *chain = None;
+            return Ok(());
+        }
+    };
+    for event in &events {
+        let Some(head) = chain else {
+            *chain = Some(LogEnd::after(event));
+            continue;
+        };
+        if let Err(error) = head.verify(&session.id, event) {
+            let place = place.clone().with_seq(event.seq);
+            findings.push(Finding::new(Severity::Damage, place, error.message()));
+            *chain = Some(LogEnd::after(event));
+        }
+    }
+    if chain.is_some_and(|head| head.tail != end) {
+        let message = "events are missing";
+        findings.push(Finding::new(Severity::Damage, place.clone(), message));
+        *chain = None;
+    }
+    Ok(())
+}
+
+impl Bucket {
+    /// Checks blobs and snapshots, and looks for what is foreign in the session's folder.
+    async fn check_beside(
+        &self,
+        seat: &Seat,
+        session: &SessionRef,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let keys = &self.env.keys;
+        let folder = keys.session(&seat.dir);
+        for listed in self.env.objects.list(Some(&folder)).await? {
+            let place = Place::file(keys.relative(&listed.key)).with_session(&session.id);
+            match keys.named(&listed.key) {
+                Some(Named::Of(_, Part::Blob(life, id))) if life == session.incarnation => {
+                    let read = self.get(session, id, 0..u64::MAX);
+                    match read.try_for_each(|_| async { Ok(()) }).await {
+                        Err(error) if error.is_corrupt() => findings.push(finding(error)?),
+                        // Removed meanwhile.
+                        Err(error) if error.is_not_found() => {}
+                        read => read?,
+                    }
+                }
+                Some(Named::Of(_, Part::Snapshot(life))) if life == session.incarnation => {
+                    let read = self.env.objects.get(&listed.key).await?;
+                    if read.is_some_and(|bytes| decode(&bytes).is_empty()) {
+                        let message = "the snapshots are damaged, they are made anew in time";
+                        findings.push(Finding::new(Severity::Derived, place, message));
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let message = "an object that is not the store's, it is left alone";
+                    let found = Finding::new(Severity::Note, place, message);
+                    findings.push(found.with_len(listed.len));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -10,8 +10,11 @@
 )]
 
 mod conformance;
+mod garbage;
 mod gcs;
+mod golden;
 mod location;
+mod requests;
 mod runtimes;
 mod servers;
 mod stub;

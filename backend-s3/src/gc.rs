@@ -1,0 +1,246 @@
+//! Garbage: what nobody needs and no writer collects.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use object_store::path::Path;
+use sessionlog_core::{EventId, Result, SessionRef};
+
+use crate::Bucket;
+use crate::head::{Sort, Stamp, State, decode};
+use crate::key::{Named, Part, dir_of};
+use crate::objects::Listed;
+use crate::put::{Slot, put_slot};
+
+/// Heads before the newest that are left for readers.
+const SPARED: u64 = 2;
+
+/// What a collection found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Garbage {
+    /// The keys of objects that nobody needs, relative to the store.
+    pub keys: Vec<String>,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sessions that were deleted long ago, whose last traces the next collection takes.
+    pub closed: u64,
+}
+
+/// The objects of one session's folder.
+#[derive(Default)]
+struct Folder {
+    heads: BTreeMap<u64, Listed>,
+    others: Vec<(Part, Listed)>,
+}
+
+/// What is to be deleted, and what at the end.
+#[derive(Default)]
+struct Waste {
+    first: Vec<Listed>,
+    last: Vec<Listed>,
+    closed: u64,
+}
+
+impl Bucket {
+    /// Collects what nobody needs: old heads and fences, what broken-off writes and deletes left,
+    /// and the traces of sessions that were deleted long ago. With `dry_run` it only says what.
+    ///
+    /// Only what is older than [`Options::retention`](crate::Options::retention) goes, old heads
+    /// after [`Options::reader_grace`](crate::Options::reader_grace). Foreign objects are left
+    /// alone. Nothing is in its way: sessions may be read and written meanwhile. Cost: 1 LIST for
+    /// each 1,000 objects, 1 GET for each session, 1 DELETE for each 1,000 objects.
+    ///
+    /// # Errors
+    /// `Unavailable`: some of it may be collected.
+    pub async fn gc(&self, dry_run: bool) -> Result<Garbage> {
+        let env = &self.env;
+        let listed = env.objects.list(env.keys.root().as_ref()).await?;
+        let now = SystemTime::now();
+        let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
+        let mut markers: Vec<(SessionRef, Listed)> = Vec::new();
+        let mut waste = Waste::default();
+        for object in listed {
+            match env.keys.named(&object.key) {
+                Some(Named::Of(dir, Part::Head(slot))) => {
+                    folders.entry(dir).or_default().heads.insert(slot, object);
+                }
+                Some(Named::Of(dir, part)) => {
+                    folders.entry(dir).or_default().others.push((part, object));
+                }
+                Some(Named::Marker(session)) => markers.push((session, object)),
+                Some(Named::Probe) if self.is_old(&object, now) => waste.first.push(object),
+                Some(Named::Probe) | None => {}
+            }
+        }
+        let mut lives = BTreeMap::new();
+        for (dir, folder) in folders {
+            let newest = self.newest(&dir, &folder).await;
+            match &newest {
+                Ok(state) => {
+                    let life = state.as_ref().filter(|state| state.lives());
+                    lives.insert(dir.clone(), life.map(|state| state.incarnation));
+                    self.sweep(&dir, folder, state.as_ref(), now, dry_run, &mut waste)
+                        .await?;
+                }
+                // What can't be read is for verify and repair.
+                Err(_) => drop(lives.insert(dir.clone(), None)),
+            }
+            if newest.is_err() {
+                markers.retain(|(session, _)| dir_of(&session.id) != dir);
+            }
+        }
+        for (session, object) in markers {
+            let life = lives.get(&dir_of(&session.id)).copied().flatten();
+            if life != Some(session.incarnation) && self.is_old(&object, now) {
+                waste.first.push(object);
+            }
+        }
+        self.throw_away(waste, dry_run).await
+    }
+
+    async fn newest(&self, dir: &str, folder: &Folder) -> Result<Option<State>> {
+        let Some((slot, listed)) = folder.heads.last_key_value() else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.env.objects.get(&listed.key).await? else {
+            return Err(sessionlog_core::Error::unavailable(
+                "the head was collected meanwhile",
+            ));
+        };
+        let name = self.env.keys.relative(&listed.key);
+        Ok(Some(decode(&bytes, name, dir, *slot)?.state))
+    }
+
+    /// Finds what a session does not need.
+    async fn sweep(
+        &self,
+        dir: &str,
+        folder: Folder,
+        state: Option<&State>,
+        now: SystemTime,
+        dry_run: bool,
+        waste: &mut Waste,
+    ) -> Result<()> {
+        let grace = self.env.objects.options.reader_grace;
+        let lives = state.filter(|state| state.lives());
+        let needed = |part: &Part| lives.is_some_and(|state| needs(state, part));
+        let others = folder.others.into_iter().filter(|(part, _)| !needed(part));
+        let others = others.map(|(_, object)| object);
+        waste
+            .first
+            .extend(others.filter(|object| self.is_old(object, now)));
+        let Some(state) = state else {
+            return Ok(());
+        };
+        let newest = folder.heads.get(&state.slot);
+        let age = newest.map_or(Duration::ZERO, |newest| age_of(newest, now));
+        match state.sort {
+            // Whoever saw the tombstone and begins a new life has done so, or was refused.
+            Sort::Closed if age >= grace => {
+                for (slot, object) in folder.heads {
+                    let whole = if slot == state.slot {
+                        &mut waste.last
+                    } else {
+                        &mut waste.first
+                    };
+                    whole.push(object);
+                }
+            }
+            Sort::Closed => {}
+            Sort::Deleted if age >= self.env.objects.options.retention => {
+                waste.closed += 1;
+                if !dry_run {
+                    self.close(dir, state).await?;
+                }
+            }
+            _ => {
+                let old = |slot: u64, object: &Listed| {
+                    let spared =
+                        slot == 0 || slot + SPARED >= state.slot || slot == state.tail.slot;
+                    let fence = state.fences.contains(&slot);
+                    let long = if fence {
+                        self.is_old(object, now)
+                    } else {
+                        age_of(object, now) >= grace
+                    };
+                    !spared && long
+                };
+                let heads = folder
+                    .heads
+                    .into_iter()
+                    .filter(|(slot, object)| old(*slot, object));
+                waste.first.extend(heads.map(|(_, object)| object));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the last head of a deleted session: no life may begin behind it.
+    async fn close(&self, dir: &str, stone: &State) -> Result<()> {
+        let stamp = Stamp {
+            writer: self.env.writer,
+            commit: *EventId::generate().as_bytes(),
+        };
+        let state = State {
+            slot: stone.slot + 1,
+            epoch: stone.epoch + 1,
+            stamp,
+            sort: Sort::Closed,
+            ..stone.clone()
+        };
+        let key = self.env.keys.head(dir, state.slot);
+        let name = self.env.keys.relative(&key).to_owned();
+        let bytes = state.encode(dir, &[]);
+        let slot = state.slot;
+        let put = put_slot(&self.env.objects, &key, &bytes, stamp, |bytes| {
+            decode(bytes, &name, dir, slot)
+        });
+        match put.await {
+            // A new life was faster.
+            Slot::Won | Slot::Lost => Ok(()),
+            Slot::Refused(error) | Slot::Unknown(error) => Err(error),
+        }
+    }
+
+    async fn throw_away(&self, waste: Waste, dry_run: bool) -> Result<Garbage> {
+        let mut garbage = Garbage {
+            closed: waste.closed,
+            ..Garbage::default()
+        };
+        for object in waste.first.iter().chain(&waste.last) {
+            garbage
+                .keys
+                .push(self.env.keys.relative(&object.key).to_owned());
+            garbage.bytes += object.len;
+        }
+        if !dry_run {
+            let keys = |objects: Vec<Listed>| -> Vec<Path> {
+                objects.into_iter().map(|object| object.key).collect()
+            };
+            self.env.objects.delete(keys(waste.first)).await?;
+            self.env.objects.delete(keys(waste.last)).await?;
+        }
+        Ok(garbage)
+    }
+
+    fn is_old(&self, object: &Listed, now: SystemTime) -> bool {
+        age_of(object, now) >= self.env.objects.options.retention
+    }
+}
+
+fn needs(state: &State, part: &Part) -> bool {
+    match part {
+        Part::Head(_) => true,
+        Part::Chunk(life, first, name) => {
+            let same = |c: &crate::chunk::ChunkRef| c.first.get() == *first && c.name == *name;
+            *life == state.incarnation && state.chunks.iter().any(same)
+        }
+        Part::Snapshot(life) | Part::Blob(life, _) => *life == state.incarnation,
+    }
+}
+
+/// How old an object is, by the clock here. One from the future is new.
+fn age_of(object: &Listed, now: SystemTime) -> Duration {
+    now.duration_since(object.modified).unwrap_or_default()
+}

@@ -1,0 +1,108 @@
+//! What is collected, and what never is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
+use sessionlog_backend_s3::{Bucket, Options};
+use sessionlog_core::{
+    AppendCondition, BlobStore, EventLog, Kind, LeaseRequest, LeaseStore, NewEvent, Owner, SeqNum,
+    SessionRef, Upkeep,
+};
+
+fn at_once() -> Options {
+    let mut options = Options::default();
+    options.retention = Duration::ZERO;
+    options.reader_grace = Duration::ZERO;
+    options
+}
+
+async fn keys(store: &InMemory) -> Vec<String> {
+    let listed: Vec<_> = store.list(None).try_collect().await.unwrap();
+    listed
+        .iter()
+        .map(|object| object.location.to_string())
+        .collect()
+}
+
+async fn append(bucket: &Bucket, session: &SessionRef) {
+    let new = NewEvent::json(Kind::from_static("note"), "1").unwrap();
+    let condition = AppendCondition::NONE;
+    bucket.append(session, vec![new], condition).await.unwrap();
+}
+
+#[test]
+fn what_lives_is_whole_behind_a_collection() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        store
+            .put(&"p/notes.txt".into(), "mine".into())
+            .await
+            .unwrap();
+        store.put(&"p/v1/s/x".into(), "mine".into()).await.unwrap();
+        let open = || Bucket::new(Arc::clone(&store) as _, "p", at_once());
+        let session = SessionRef::fresh("s".parse().unwrap());
+        let bucket = open();
+        bucket.create(&session).await.unwrap();
+        for _ in 0..8 {
+            let other = open();
+            append(&other, &session).await;
+            append(&bucket, &session).await;
+        }
+        let content = futures_util::stream::iter([Ok("x".into())]);
+        bucket.put(&session, Box::pin(content), None).await.unwrap();
+        let before = keys(&store).await;
+        let would = bucket.gc(true).await.unwrap();
+        assert!(would.keys.len() > 20, "{would:?}");
+        assert_eq!(keys(&store).await, before, "a dry run");
+        let did = bucket.gc(false).await.unwrap();
+        assert_eq!(did, would);
+        let left = keys(&store).await;
+        assert!(left.contains(&"p/notes.txt".to_owned()) && left.contains(&"p/v1/s/x".to_owned()));
+        assert!(left.len() <= 10, "{left:?}");
+        for (appended, reader) in [open(), bucket.clone()].into_iter().enumerate() {
+            assert_eq!(reader.verify(&session.id).await.unwrap(), vec![]);
+            let log: Vec<_> = reader
+                .read(&session, SeqNum::all())
+                .try_collect()
+                .await
+                .unwrap();
+            assert_eq!(log.concat().len(), 16 + appended);
+            append(&reader, &session).await;
+            let blobs: Vec<_> = reader.list(&session).try_collect().await.unwrap();
+            assert_eq!(blobs.len(), 1);
+        }
+        let strays = bucket.strays().await.unwrap();
+        assert_eq!(strays.len(), 2, "{strays:?}");
+    });
+}
+
+#[test]
+fn a_deleted_session_leaves_fences_and_then_nothing() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let bucket = Bucket::new(Arc::clone(&store) as _, "", at_once());
+        let session = SessionRef::fresh("a-name".parse().unwrap());
+        bucket.create(&session).await.unwrap();
+        append(&bucket, &session).await;
+        let request = LeaseRequest::new(Owner::new("me").unwrap());
+        let lease = bucket.acquire(&session, request).await.unwrap();
+        append(&bucket, &session).await;
+        bucket.delete(&session, Some(lease.token)).await.unwrap();
+        let left = keys(&store).await;
+        assert!(left.iter().all(|key| key.contains("/h/")), "{left:?}");
+        assert!(left.iter().all(|key| !key.contains("a-name")), "{left:?}");
+
+        assert_eq!(bucket.gc(false).await.unwrap().closed, 1);
+        let again = SessionRef::fresh(session.id.clone());
+        let refused = bucket.create(&again).await.unwrap_err();
+        assert_eq!(refused.kind().name(), "unavailable");
+        bucket.gc(false).await.unwrap();
+        assert_eq!(keys(&store).await, Vec::<String>::new());
+        bucket.create(&again).await.unwrap();
+        append(&bucket, &again).await;
+        assert_eq!(bucket.head(&session.id).await.unwrap().0, again);
+    });
+}
