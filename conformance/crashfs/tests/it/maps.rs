@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use sessionlog_crashfs::{FileId, Op, Recorder};
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Recorder};
 use tempfile::tempdir;
 
 use crate::records::{recorded, write};
@@ -286,4 +286,28 @@ fn no_lock_of_a_file_is_given_away() {
     let mut python = std::process::Command::new("python3");
     python.args(["-c", script]).arg(folder.path().join("a"));
     assert!(!python.output().unwrap().status.success());
+}
+
+#[test]
+fn a_part_that_is_flushed_is_no_flush_but_taints_when_it_fails() {
+    let folder = tempdir().unwrap();
+    let recorder = Recorder::new(folder.path()).unwrap();
+    let file = file(folder.path(), 2 * PAGE as u64);
+    let map = Map::new(&file, 2 * PAGE, BOTH);
+    // SAFETY: a part of the mapping.
+    let part = || unsafe { libc::msync(map.0.cast(), PAGE, libc::MS_SYNC) };
+    assert_eq!(part(), 0);
+    assert_eq!(recorder.mark(), 2, "created and made longer");
+    recorder.inject(Fault {
+        kind: FaultKind::Eio,
+        at: 1,
+        lasting: false,
+    });
+    assert_eq!(part(), -1);
+    drop(map);
+    let record = recorder.finish().unwrap();
+    assert!(
+        matches!(record.ops[2], Op::Flush { ok: false, .. }),
+        "{record:?}"
+    );
 }

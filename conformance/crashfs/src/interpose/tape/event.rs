@@ -1,6 +1,6 @@
 //! How an op lies in the memory of a record: a head of fixed size, then its bytes.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::{
     interpose::stat::Inode,
@@ -130,7 +130,7 @@ impl Tape {
             bytes
         };
         self.used.store(end, Relaxed);
-        self.ops.fetch_add(1, Acquire);
+        self.ops.fetch_add(1, Release);
         Some(bytes)
     }
 

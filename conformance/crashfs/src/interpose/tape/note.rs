@@ -94,10 +94,17 @@ fn flushed(tape: &Tape, act: &Act, facts: &Facts, ok: bool) {
                 flags,
             },
             _,
-        ) if flags & libc::MS_SYNC != 0 => match shadow::whole_file(tape, address, len) {
-            Some(inode) => (Head::new(Tag::Flush, &[inode]), true),
-            None => return,
-        },
+        ) if flags & libc::MS_SYNC != 0 => {
+            // A flush of a part makes nothing durable here, but its failure taints all.
+            let file = match ok {
+                0 => shadow::file_in(tape, address, len),
+                _ => shadow::whole_file(tape, address, len),
+            };
+            match file {
+                Some(inode) => (Head::new(Tag::Flush, &[inode]), true),
+                None => return,
+            }
+        }
         (Act::FlushSystem | Act::FlushAll, _) => (Head::new(Tag::FlushAll, &[]), false),
         _ => return,
     };

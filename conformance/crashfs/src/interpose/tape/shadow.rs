@@ -220,7 +220,15 @@ pub(super) fn zeroed(tape: &Tape, file: Inode, at: u64, len: u64) {
     }
 }
 
-/// The file of the mapping at `address`, if the range covers all that there is of it.
+/// The file of which a range of memory shows something.
+pub(super) fn file_in(tape: &Tape, address: usize, len: usize) -> Option<Inode> {
+    let end = address.saturating_add(len);
+    in_range(tape, address, end)
+        .map(|map| map.get().inode)
+        .next()
+}
+
+/// The file of which a range of memory shows all that there is.
 pub(super) fn whole_file(tape: &Tape, address: usize, len: usize) -> Option<Inode> {
     let end = address.saturating_add(len);
     maps(tape).map(Cell::get).find_map(|map| {
