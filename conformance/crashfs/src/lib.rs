@@ -37,9 +37,19 @@
 //! # Cost
 //!
 //! Without an open watch or recorder a hook is one load and the system call.
-//! With one, a call on a descriptor costs one more look at `/proc` (about 4 µs
-//! on a slow virtual machine), and a call on a name three more system calls for
-//! each name (about 10 µs), whether or not it is below a root.
+//! With one, every call of the process on a file or a name is looked up in
+//! `/proc`, whether or not it is below a root. As `benches/cost.rs` measures
+//! it on a slow virtual machine, in microseconds a call, on a folder in memory:
+//!
+//! | | write of 100 bytes | write of 4 KiB | rename |
+//! |---|---|---|---|
+//! | nothing is open | 0.6 | 0.6 | 3.8 |
+//! | a watch or recorder elsewhere | 4.0 | 4.0 | 14 |
+//! | below a watch | 4.2 | 4.3 | 14 |
+//! | below a recorder | 5.8 | 8.5 | 20 |
+//!
+//! A recorder with nothing to record costs 0.3 ms from beginning to end, and
+//! the reading of the folder twice.
 //!
 //! # What the hooks may do
 //!
