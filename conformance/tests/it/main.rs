@@ -5,6 +5,7 @@ mod ids;
 mod memory;
 mod objects;
 mod said;
+mod third_party;
 mod twins;
 
 #[path = "../../examples/custom_backend.rs"]

@@ -1,4 +1,8 @@
 //! What a subject and the options say beforehand: known failures, what need not be measured, places.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what subjects of tests do stands outside of test functions"
+)]
 
 use std::path::Path;
 use std::sync::Mutex;
