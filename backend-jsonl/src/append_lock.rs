@@ -15,9 +15,6 @@ use crate::life::Life;
 use sessionlog_local::files::{Identity, failed, is_dir, open_or_create};
 use sessionlog_local::lock::{try_whole, unlock_whole};
 
-/// How long the lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The right to write to a session, against all threads and processes.
 pub(crate) struct AppendLock<'a> {
     pub(crate) bench: MutexGuard<'a, Bench>,
@@ -35,7 +32,7 @@ impl Drop for AppendLock<'_> {
 }
 
 impl Life {
-    /// Waits for the append lock, up to ten seconds.
+    /// Waits for the append lock, at most for the busy timeout.
     pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
         let path = self.dir.join(APPEND_LOCK);
         let mut waited = Duration::ZERO;
@@ -47,14 +44,15 @@ impl Life {
             {
                 return Ok(lock);
             }
-            if waited >= PATIENCE {
+            if waited >= self.patience {
                 return Err(Error::unavailable(format!(
-                    "somebody else has been writing to the session for {} seconds and holds its \
-                     lock: {}",
-                    waited.as_secs(),
+                    "another process has the lock of the session for longer than the busy timeout \
+                     of {} ms, try again: {}",
+                    self.patience.as_millis(),
                     path.display()
                 )));
             }
+            pause = pause.min(self.patience.saturating_sub(waited));
             Delay::new(pause).await;
             waited += pause;
             pause = (pause * 2).min(Duration::from_millis(10));

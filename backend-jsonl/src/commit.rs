@@ -38,6 +38,13 @@ pub(crate) struct Bench {
     buffer: Vec<u8>,
 }
 
+impl Bench {
+    /// Whether nothing is known here that another handle would not find in the file.
+    pub(crate) fn can_go(&self) -> bool {
+        self.unflushed.is_none()
+    }
+}
+
 struct Writer {
     file: File,
     ledger: Ledger,

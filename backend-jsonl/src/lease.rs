@@ -100,7 +100,13 @@ impl LeaseStore for Jsonl {
             }
         }
         let token = slots.grant(&life.dir, &request.owner)?;
-        let Some(guard) = guard.map_or_else(take, |guard| Ok(Some(guard)))? else {
+        let guard = guard.map_or_else(take, |guard| Ok(Some(guard)));
+        let guard = guard.map_err(|source| {
+            let what =
+                "the grant was written, but its lock could not be taken: nobody holds the lease";
+            Error::indeterminate(what).with_source(source)
+        })?;
+        let Some(guard) = guard else {
             return Err(refuse());
         };
         Ok(Lease::new(

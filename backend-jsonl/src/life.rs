@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use event_listener::Event as Bell;
@@ -33,6 +34,8 @@ pub(crate) struct Life {
     pub(crate) identity: Identity,
     /// The end of the log while it was empty.
     pub(crate) begin: End,
+    /// How long the append lock is waited for.
+    pub(crate) patience: Duration,
     known: Mutex<Option<Known>>,
     /// Odd while a commit of this handle is being written. Changes only while `known` is locked.
     commits: AtomicU64,
@@ -66,7 +69,7 @@ const NEAR: u64 = 4 << 20;
 
 impl Life {
     /// Opens the session that has this id now; `None` if there is none.
-    pub(crate) fn open(root: &Root, id: &SessionId) -> Result<Option<Self>> {
+    pub(crate) fn open(root: &Root, id: &SessionId, patience: Duration) -> Result<Option<Self>> {
         let dir = SessionDir::new(root.path(), id);
         match fs::symlink_metadata(dir.path()) {
             Ok(meta) if meta.is_dir() => {}
@@ -116,12 +119,18 @@ impl Life {
             file,
             identity: Identity::of(&meta),
             begin: End { offset, head },
+            patience,
             known: Mutex::new(None),
             commits: AtomicU64::new(0),
             bell: Bell::new(),
             bench: AsyncMutex::default(),
             combiner: Combiner::default(),
         }))
+    }
+
+    /// Whether this handle can be closed without a loss: nobody writes, and no write is in doubt.
+    pub(crate) fn can_go(&self) -> bool {
+        self.bench.try_lock().is_some_and(|bench| bench.can_go())
     }
 
     fn known_slot(&self) -> MutexGuard<'_, Option<Known>> {

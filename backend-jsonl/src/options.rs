@@ -1,5 +1,7 @@
 //! How a store is opened.
 
+use std::time::Duration;
+
 use sessionlog_core::{Error, Limits, Result};
 
 use crate::format::Envelope;
@@ -16,10 +18,21 @@ const LARGEST: usize = 256 << 20;
 /// let options = Options::default().write_ahead(256 << 10);
 /// # let _ = options;
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub(crate) limits: Limits,
     pub(crate) write_ahead: usize,
+    pub(crate) busy_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            write_ahead: 0,
+            busy_timeout: Duration::from_secs(10),
+        }
+    }
 }
 
 impl Options {
@@ -46,6 +59,15 @@ impl Options {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// How long a write waits for another process that writes to the same session, before it is
+    /// `Unavailable`. 10 seconds by default. Each session has a lock of its own; a commit holds it for
+    /// about as long as a flush takes.
+    #[must_use]
+    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+        self.busy_timeout = timeout;
         self
     }
 

@@ -150,8 +150,8 @@ impl Slots {
             Some(1) => (0, wide(SLOT)),
             _ => (wide(SLOT), 0),
         };
+        let file = open_write(&path).map_err(failed("write", &path))?;
         let write = || {
-            let file = open_write(&path)?;
             write_all_at(&file, &slot, here)?;
             file.sync_data()?;
             if self.is_damaged() {
@@ -160,7 +160,14 @@ impl Slots {
             }
             Ok(())
         };
-        write().map_err(failed("write", &path))
+        // Whatever of it reached the file counts, also half a slot: the next token is larger.
+        write().map_err(|source: std::io::Error| {
+            Error::indeterminate(format!(
+                "the token of the lease was written, but perhaps not durably or not as a whole: {}",
+                path.display()
+            ))
+            .with_source(source)
+        })
     }
 }
 

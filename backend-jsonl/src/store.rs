@@ -96,7 +96,7 @@ impl Jsonl {
         if known.is_none() && !self.root().is_there()? {
             return Err(none(id));
         }
-        let Some(life) = Life::open(self.root(), id)? else {
+        let Some(life) = Life::open(self.root(), id, self.options().busy_timeout)? else {
             self.forget(id);
             return Err(none(id));
         };
@@ -113,7 +113,7 @@ impl Jsonl {
         let life = Arc::new(life);
         let mut lives = self.lives();
         if lives.len() >= OPEN {
-            lives.retain(|_, life| Arc::strong_count(life) > 1);
+            lives.retain(|_, life| Arc::strong_count(life) > 1 || !life.can_go());
         }
         lives.insert(id.clone(), Arc::clone(&life));
         Ok(life)

@@ -38,7 +38,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    fn begin_read(&self) -> Result<ReadTransaction> {
+    pub(crate) fn begin_read(&self) -> Result<ReadTransaction> {
         match &self.handle {
             Handle::Reader(database) => database.begin_read(),
             Handle::Writer(database) | Handle::Left(database, _) => database.begin_read(),
@@ -165,7 +165,7 @@ impl Engine {
         ))
     }
 
-    fn open_for_reading(&self) -> Result<Option<Arc<Open>>> {
+    pub(crate) fn open_for_reading(&self) -> Result<Option<Arc<Open>>> {
         let present = self.slot().clone();
         if let Some(open) = present {
             match self.still_there(&open)? {
@@ -314,6 +314,14 @@ impl Engine {
         });
         match begun {
             Ok(Ok((mut txn, Ok(before)))) => {
+                // A repair may have put another file in the place of this one meanwhile.
+                if !matches!(self.still_there(&open), Ok(Some(true))) {
+                    self.forget(&open);
+                    drop(unpanicked("write to the store", || {
+                        txn.abort().map_err(failed("write to the store"))
+                    }));
+                    return Err(Refused::Busy);
+                }
                 txn.set_quick_repair(!self.options.exclusive);
                 Ok(Begun { txn, open, before })
             }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sessionlog_core::{Error, Place, Result};
+use sessionlog_local::files::refused;
 
 /// The name of the database in places of damage.
 pub(crate) const FILE: &str = "database";
@@ -11,6 +12,9 @@ pub(crate) const FILE: &str = "database";
 pub(crate) fn failed<E: Into<redb::Error>>(what: &str) -> impl FnOnce(E) -> Error {
     move |source| {
         let source = source.into();
+        if let redb::Error::Io(error) = source {
+            return refused(&format!("can't {what}"), error);
+        }
         match &source {
             redb::Error::Corrupted(_)
             | redb::Error::TableTypeMismatch { .. }
@@ -33,8 +37,7 @@ pub(crate) fn failed<E: Into<redb::Error>>(what: &str) -> impl FnOnce(E) -> Erro
             redb::Error::ValueTooLarge(len) => {
                 Error::invalid(format!("the value is too large for redb: {len} bytes"))
             }
-            redb::Error::Io(_)
-            | redb::Error::DatabaseClosed
+            redb::Error::DatabaseClosed
             | redb::Error::PreviousIo
             | redb::Error::TransactionInProgress
             | redb::Error::LockPoisoned(_)

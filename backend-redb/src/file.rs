@@ -29,6 +29,19 @@ const HEADER_LEN: usize = SLOTS + 2 * SLOT_LEN;
 const NAME: &str = "sessions.redb";
 /// What the name of the folder of locks ends with.
 pub(crate) const LOCKS: &str = ".locks";
+/// What stands behind the name of a store in the name of its damaged predecessor.
+pub(crate) const DAMAGED: &str = ".damaged-";
+
+/// Names beside a store.
+#[derive(Default)]
+pub(crate) struct Strays {
+    /// Stores that were being made when something died.
+    pub(crate) leftovers: Vec<String>,
+    /// Stores that a repair replaced.
+    pub(crate) damaged: Vec<String>,
+    /// What is not the store's although it lies where only the store should.
+    pub(crate) foreign: Vec<String>,
+}
 
 /// The path of a store.
 #[derive(Clone, Debug)]
@@ -94,9 +107,23 @@ impl StoreFile {
         self.folder.join(format!("{}{suffix}", self.name))
     }
 
+    /// The name of the file.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// How the names of stores begin that are being made.
-    fn temporary(&self) -> String {
+    fn unfinished(&self) -> String {
         format!(".{}.new-", self.name)
+    }
+
+    /// The path of a store that is to be made.
+    pub(crate) fn temporary(&self, unique: &str) -> PathBuf {
+        self.folder.join(format!("{}{unique}", self.unfinished()))
     }
 
     /// Which file the path means now; `None` if there is none.
@@ -152,9 +179,7 @@ impl StoreFile {
             return Ok(());
         }
         make_all(&self.folder)?;
-        let temporary = self
-            .folder
-            .join(format!("{}{}", self.temporary(), unique()));
+        let temporary = self.temporary(&unique());
         let made = fill(&temporary).and_then(|()| match fs::hard_link(&temporary, &self.path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
             // Another maker has won, and has cleared this one's away.
@@ -167,13 +192,17 @@ impl StoreFile {
         sync_dir(&self.folder).map_err(os_failed("flush", &self.folder))
     }
 
-    /// The names of stores that were being made when something died, and of what is not the
-    /// store's although it lies where only the store should.
-    pub(crate) fn strays(&self) -> Result<(Vec<String>, Vec<String>)> {
-        let (mut leftovers, mut foreign) = (Vec::new(), Vec::new());
+    /// What lies beside the store.
+    pub(crate) fn strays(&self) -> Result<Strays> {
+        let mut strays = Strays::default();
+        let Strays {
+            leftovers,
+            damaged,
+            foreign,
+        } = &mut strays;
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok((leftovers, foreign)),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(strays),
             Err(e) => return Err(os_failed("list", &self.folder)(e)),
         };
         for entry in entries {
@@ -181,25 +210,26 @@ impl StoreFile {
             let name = entry.file_name().to_string_lossy().into_owned();
             match name.strip_prefix(&self.name) {
                 Some("" | LOCKS) => {}
-                _ if name.starts_with(&self.temporary()) => leftovers.push(name),
+                Some(kept) if kept.starts_with(DAMAGED) => damaged.push(name),
+                _ if name.starts_with(&self.unfinished()) => leftovers.push(name),
                 None if !self.owns_folder => {}
                 _ => foreign.push(name),
             }
         }
-        Ok((leftovers, foreign))
+        Ok(strays)
     }
 
     /// Removes stores that were being made when something died.
     pub(crate) fn clear(&self) {
         // Best effort: they are in nobody's way.
-        for leftover in self.strays().unwrap_or_default().0 {
+        for leftover in self.strays().unwrap_or_default().leftovers {
             drop(fs::remove_file(self.folder.join(leftover)));
         }
     }
 }
 
 /// Makes an empty store under another name, flushed.
-fn fill(path: &Path) -> Result<()> {
+pub(crate) fn fill(path: &Path) -> Result<()> {
     let file = create_new(path).map_err(os_failed("make", path))?;
     let flush = file.try_clone().map_err(os_failed("make", path))?;
     let what = "make the store";

@@ -32,6 +32,7 @@ mod locks;
 mod log;
 mod options;
 mod overlay;
+mod rebuild;
 mod repair;
 mod rows;
 mod salvage;

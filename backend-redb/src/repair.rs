@@ -9,6 +9,7 @@ use sessionlog_core::{
 use crate::Redb;
 use crate::failure::failed;
 use crate::format::{EVENTS, KEPT, LEASES, Row, decode_holder, encode_event};
+use crate::rebuild::rebuild;
 use crate::rows::{Rows, damaged_row};
 use crate::salvage::Salvage;
 use crate::store::Done;
@@ -37,16 +38,39 @@ pub(crate) async fn repair(store: &Redb, id: &SessionId, apply: bool) -> Result<
             }
             let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
             plan(&events, &row, |_, _, _| Ok(None))
-        })?;
-        let planned = planned.map(|(repair, _)| repair);
+        });
+        let planned = match planned {
+            Err(error) if error.is_corrupt() => Some(rebuilding(Repair::default())),
+            planned => planned?.map(|(repair, _)| repair),
+        };
         return planned.ok_or_else(|| Error::not_found(format!("there is no such session: {id}")));
     }
+    match apply_to(store, id).await {
+        Err(error) if error.is_corrupt() => {}
+        mended => return mended,
+    }
+    // Pages of the tree can't be read, or not be changed.
+    let kept = rebuild(store).await?;
+    let mut repair = rebuilding(apply_to(store, id).await?);
+    repair.kept.push(kept);
+    Ok(repair)
+}
+
+async fn apply_to(store: &Redb, id: &SessionId) -> Result<Repair> {
     let session = SessionRef::fresh(id.clone());
     let id = id.clone();
     match store.write(&session, move |write| mend(write, &id)).await? {
         Done::Repaired(repair) => Ok(repair),
         _ => Err(Error::internal("a repair without a report")),
     }
+}
+
+/// The report of a repair that replaces the store.
+fn rebuilding(mut repair: Repair) -> Repair {
+    let build = "build the store anew from all rows that can be read, for all sessions, and keep the \
+                 old one beside it";
+    repair.steps.insert(0, build.into());
+    repair
 }
 
 /// A session that is to be mended.

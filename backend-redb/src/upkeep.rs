@@ -54,14 +54,20 @@ impl Upkeep for Redb {
         let stray = |name: &str, message: &str| {
             Finding::new(Severity::Note, Place::file(name.to_owned()), message)
         };
-        let (leftovers, foreign) = self.shared.engine.file.strays()?;
-        for name in leftovers {
+        let strays = self.shared.engine.file.strays()?;
+        for name in strays.leftovers {
             found.push(stray(
                 &name,
                 "a store that was being made when something died; the next write removes it",
             ));
         }
-        for name in foreign {
+        for name in strays.damaged {
+            found.push(stray(
+                &name,
+                "the damaged store as it was before a repair, remove it when nobody needs it",
+            ));
+        }
+        for name in strays.foreign {
             found.push(stray(&name, "a foreign file; it is left alone"));
         }
         let uploads = self.shared.engine.read(|txn| {

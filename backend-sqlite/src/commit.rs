@@ -241,7 +241,7 @@ fn finish(desk: &mut Desk) -> Result<()> {
     if matches!(what, Kind::Busy | Kind::Full) || settle(desk).is_ok() {
         let error = failed("commit", "the database")(error);
         return Err(match what {
-            Kind::Busy | Kind::Full | Kind::Io => error,
+            Kind::Busy | Kind::Full | Kind::Forbidden | Kind::Io => error,
             Kind::Damaged | Kind::Row => Error::unavailable("can't commit").with_source(error),
         });
     }

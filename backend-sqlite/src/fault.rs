@@ -15,7 +15,13 @@ pub(crate) fn failed(what: &str, table: &str) -> impl FnOnce(rusqlite::Error) ->
             Kind::Busy => Error::unavailable(format!(
                 "can't {what}: another process has the database locked"
             )),
-            Kind::Full => Error::unavailable(format!("can't {what}: the disk is full")),
+            Kind::Full => {
+                Error::unavailable(format!("can't {what}: the disk is full, free some space"))
+            }
+            Kind::Forbidden => Error::unsupported(format!(
+                "can't {what}: the file system is read-only, or this user may not write there: make \
+                 it writable, change the rights, or use another place"
+            )),
             Kind::Io => Error::unavailable(format!("can't {what}")),
         };
         error.with_source(source)
@@ -33,7 +39,9 @@ pub(crate) enum Kind {
     Damaged,
     /// A row is there that must not be, or has a value of another type.
     Row,
-    /// Everything that the operating system can refuse.
+    /// It may not be written to.
+    Forbidden,
+    /// Everything else that the operating system can refuse.
     Io,
 }
 
@@ -47,6 +55,7 @@ pub(crate) fn kind(error: &rusqlite::Error) -> Kind {
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _)
         | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS) => Kind::Damaged,
         (ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch, _) => Kind::Row,
+        (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => Kind::Forbidden,
         _ => Kind::Io,
     }
 }

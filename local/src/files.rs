@@ -10,10 +10,34 @@ use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Result};
 
-/// Turns a failure of the operating system into an error that says what could not be done.
+/// Turns a failure of the operating system into an error that says what could not be done, and what to
+/// do about it.
+///
+/// Where nothing but a change of the place or its rights helps, it is `Unsupported`; else `Unavailable`.
 pub fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let message = format!("can't {what}: {}", path.display());
-    move |source| Error::unavailable(message).with_source(source)
+    move |source| refused(&message, source)
+}
+
+/// The error of an operation that the operating system refused, with what to do about it.
+pub fn refused(message: &str, source: io::Error) -> Error {
+    use io::ErrorKind as Io;
+    let error = match source.kind() {
+        Io::ReadOnlyFilesystem => Error::unsupported(format!(
+            "{message}: the file system is read-only, make it writable or use another place"
+        )),
+        Io::PermissionDenied => Error::unsupported(format!(
+            "{message}: this user may not, change the rights or run as the owner of the store"
+        )),
+        Io::StorageFull => {
+            Error::unavailable(format!("{message}: the disk is full, free some space"))
+        }
+        Io::QuotaExceeded => Error::unavailable(format!(
+            "{message}: the quota of this user is used up, free some space"
+        )),
+        _ => Error::unavailable(message),
+    };
+    error.with_source(source)
 }
 
 /// Which file a path or a handle means.
@@ -246,7 +270,7 @@ pub fn unique() -> String {
 }
 
 /// Writes a whole new file under another name and renames it. With `durable` it is flushed before,
-/// and its name after.
+/// and its name after: an error of that last step is `Indeterminate`, every other one changed nothing.
 pub fn replace(dir: &Path, name: &str, bytes: &[u8], durable: bool) -> Result<()> {
     let temporary = dir.join(format!(".tmp-{}", unique()));
     let path = dir.join(name);
@@ -256,12 +280,21 @@ pub fn replace(dir: &Path, name: &str, bytes: &[u8], durable: bool) -> Result<()
         if durable {
             file.sync_all()?;
         }
-        fs::rename(&temporary, &path)?;
-        if durable { sync_dir(dir) } else { Ok(()) }
+        fs::rename(&temporary, &path)
     })();
     written.map_err(|source| {
         // Best effort: whatever is left is cleared by the next writer.
         drop(fs::remove_file(&temporary));
         failed("write", &path)(source)
+    })?;
+    if !durable {
+        return Ok(());
+    }
+    sync_dir(dir).map_err(|source| {
+        Error::indeterminate(format!(
+            "it was written, but perhaps not durably: {}",
+            path.display()
+        ))
+        .with_source(source)
     })
 }

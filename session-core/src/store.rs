@@ -165,10 +165,25 @@ impl Store {
     /// Deletes a session with everything that belongs to it, unless somebody drives it.
     ///
     /// # Errors
-    /// `LeaseHeld`, `NotFound`, `Unavailable`; `Corrupt` if it can't be read: repair it first.
+    /// `LeaseHeld`, `NotFound`, `Unavailable`; `Corrupt` if it can't be read: then
+    /// [`delete_damaged`](Self::delete_damaged) deletes it.
     pub async fn delete(&self, id: &SessionId) -> Result<()> {
         let (at, _) = self.backend.head(id).await?;
         self.backend.delete(&at, None).await
+    }
+
+    /// Deletes a session that may be damaged: one that can't be read is repaired first, as far as its
+    /// storage can, so that what is deleted is known to be that session and nothing else.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete) and [`repair`](Self::repair); `Corrupt` if the repair does not help.
+    pub async fn delete_damaged(&self, id: &SessionId) -> Result<()> {
+        match self.delete(id).await {
+            Err(error) if error.is_corrupt() => {}
+            outcome => return outcome,
+        }
+        self.repair(id, true).await?;
+        self.delete(id).await
     }
 
     /// Everything that is wrong with a stored session, readable or not. Writes nothing.

@@ -322,7 +322,7 @@ fn child_that_can_only_read() {
         block_on(store.create(&SessionRef::fresh(id("t")))).unwrap_err(),
         block_on(store.delete(&session, None)).unwrap_err(),
     ] {
-        assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");
     }
 }
 

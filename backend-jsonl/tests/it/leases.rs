@@ -5,10 +5,6 @@ use std::fs;
 use crate::util::*;
 use sessionlog_backend_jsonl::{Jsonl, Options};
 
-fn request(name: &str) -> LeaseRequest {
-    LeaseRequest::new(Owner::new(name).unwrap())
-}
-
 #[test]
 fn one_holder_at_a_time_and_tokens_grow() {
     let (_dir, store, session) = with_events(1);

@@ -18,6 +18,7 @@ mod full;
 mod golden;
 mod leases;
 mod processes;
+mod refused;
 mod repair;
 mod torn;
 mod util;

@@ -74,6 +74,10 @@ pub(crate) fn tail(store: &Jsonl, session: &SessionRef) -> u64 {
     block_on(store.head(&session.id)).unwrap().1.tail.get()
 }
 
+pub(crate) fn request(owner: &str) -> LeaseRequest {
+    LeaseRequest::new(Owner::new(owner).unwrap())
+}
+
 pub(crate) fn log_path(store: &Jsonl, folder: &str) -> PathBuf {
     store.path().join(folder).join("events.jsonl")
 }

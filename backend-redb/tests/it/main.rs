@@ -8,6 +8,7 @@
 mod conformance;
 mod damage;
 mod golden;
+mod pages;
 mod processes;
 mod upkeep;
 mod util;

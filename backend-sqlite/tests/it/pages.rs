@@ -227,3 +227,25 @@ fn others_who_have_the_store_open_go_on_in_the_new_database() {
         assert!(block_on(other.verify(name)).unwrap().is_empty());
     }
 }
+
+#[test]
+fn a_damaged_session_is_deleted_when_asked_explicitly() {
+    for sql in [
+        "UPDATE session SET token = 7 WHERE id = 's'",
+        "DELETE FROM event WHERE key & 15 = 11",
+    ] {
+        let (_dir, store, session) = with_events(12);
+        create(&store, "other");
+        let conn = Connection::open(store.path()).unwrap();
+        conn.execute(sql, []).unwrap();
+        let whole = Store::new(store.clone());
+        assert!(
+            block_on(whole.delete(&session.id))
+                .unwrap_err()
+                .is_corrupt()
+        );
+        block_on(whole.delete_damaged(&session.id)).unwrap();
+        let ids = block_on(whole.ids()).unwrap();
+        assert_eq!(ids, [id("other")], "{sql}");
+    }
+}

@@ -17,11 +17,16 @@ use crate::text::{line, plural};
 #[command(after_help = "\
 Examples:
   sessionlog rm 019ab3
-  sessionlog rm --yes 019ab3 019ab4")]
+  sessionlog rm --yes 019ab3 019ab4
+  sessionlog rm --damaged 019ab3")]
 pub(crate) struct Rm {
     /// The sessions: their ids, or the beginnings of them
     #[arg(required = true)]
     id: Vec<String>,
+
+    /// Delete damaged sessions too: each is repaired first
+    #[arg(long)]
+    damaged: bool,
 
     /// Delete without a question
     #[arg(long, short)]
@@ -49,7 +54,11 @@ impl Rm {
             return Ok(Exit::OK);
         }
         for id in &ids {
-            store.delete(id).await?;
+            if self.damaged {
+                store.delete_damaged(id).await?;
+            } else {
+                store.delete(id).await?;
+            }
             if cx.json() {
                 let id = id.as_str();
                 cx.json_line(&Deleted { id, deleted: true })?;

@@ -1,0 +1,214 @@
+//! A store of which pages are damaged, built anew from what can be read.
+
+use std::fs;
+use std::sync::Arc;
+
+use redb::{
+    Builder, Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction,
+};
+use sessionlog_core::{Error, Place, Result, SessionId};
+use sessionlog_local::files::{failed as os_failed, sync_dir, unique};
+use sessionlog_local::gaps::{Want, around};
+
+use crate::Redb;
+use crate::engine::Open;
+use crate::failure::{FILE, failed, unpanicked};
+use crate::file::{DAMAGED, fill};
+use crate::format::{
+    BLOBS, CHUNK, CHUNKS, EVENTS, KEPT, LEASES, NEXT, NUMBERS, Raw, Row, SESSIONS,
+};
+
+const READ: &str = "read the damaged store";
+const WRITE: &str = "write the new store";
+
+/// Builds the store anew, from every row that can be read, and gives it the name of the old one, which
+/// is kept beside it. Gives the name of what is kept.
+///
+/// Rows are carried over as they are, whole or not. Snapshots are a cache and are left behind.
+pub(crate) async fn rebuild(store: &Redb) -> Result<String> {
+    let engine = &store.shared.engine;
+    let file = &engine.file;
+    // Whoever waits for this lock looks, once it has it, whether the file is still the store. If nobody
+    // can open it to write, it is only read.
+    let begun = match engine.begin_write().await {
+        Err(error) if error.is_corrupt() => None,
+        begun => Some(begun?),
+    };
+    let gone = || Error::not_found("there is no store");
+    let open = match &begun {
+        Some(begun) => Arc::clone(&begun.open),
+        None => engine.open_for_reading()?.ok_or_else(gone)?,
+    };
+    let new = file.temporary(&unique());
+    let kept = format!("{DAMAGED}{}", unique());
+    let swapped = (|| {
+        let before = open.header()?;
+        fill(&new)?;
+        unpanicked(WRITE, || build(&open, &new))?;
+        let old = file.beside(&kept);
+        fs::hard_link(file.path(), &old).map_err(os_failed("keep the damaged store as", &old))?;
+        fs::rename(&new, file.path()).map_err(os_failed("put the new store at", file.path()))?;
+        if !open.header()?.same_commit(&before) {
+            // Somebody who had it open before it was damaged.
+            fs::rename(&old, file.path()).map_err(os_failed("bring back", file.path()))?;
+            return Err(Error::unavailable(
+                "another process writes to the store while it is being repaired: stop it, and try again",
+            ));
+        }
+        sync_dir(file.folder()).map_err(os_failed("flush", file.folder()))
+    })();
+    // Best effort: the next writer clears it.
+    drop(fs::remove_file(&new));
+    engine.forget(&open);
+    if let Some(begun) = begun {
+        drop(unpanicked(WRITE, || {
+            begun.txn.abort().map_err(failed(WRITE))
+        }));
+    }
+    swapped.map(|()| format!("{}{kept}", file.name()))
+}
+
+fn build(old: &Open, path: &std::path::Path) -> Result<()> {
+    let new = Builder::new().open(path).map_err(failed(WRITE))?;
+    let mut txn = new.begin_write().map_err(failed(WRITE))?;
+    txn.set_quick_repair(true);
+    let read = old.begin_read()?;
+    let mut next = 1;
+    for (name, bytes) in both_ways(&read, SESSIONS, |k| k.to_vec(), |v| v.to_vec())? {
+        insert(&txn, SESSIONS, name.as_slice(), bytes.as_slice())?;
+        let id = std::str::from_utf8(&name)
+            .ok()
+            .and_then(|name| SessionId::new(name).ok());
+        let row = id
+            .and_then(|id| Row::decode(&id, &bytes))
+            .or_else(|| Row::salvage(&bytes));
+        if let Some(row) = row {
+            next = next.max(row.number.saturating_add(1));
+            carry(&read, &txn, EVENTS, row.number)?;
+            carry(&read, &txn, KEPT, row.number)?;
+            if let Ok(Some(said)) = look(&read, LEASES, row.number, |v| v.to_vec()) {
+                insert(&txn, LEASES, row.number, said.as_slice())?;
+            }
+        }
+    }
+    for ((number, id), (upload, len)) in both_ways(&read, BLOBS, |(n, id)| (n, *id), |v| v)? {
+        insert(&txn, BLOBS, (number, &id), (upload, len))?;
+        next = next.max(upload.saturating_add(1));
+        for index in 0..len.div_ceil(CHUNK as u64) {
+            let Ok(index) = u32::try_from(index) else {
+                break;
+            };
+            // A piece that can't be read is missed when the blob is.
+            if let Ok(Some(piece)) = look(&read, CHUNKS, (upload, index), |v| v.to_vec()) {
+                insert(&txn, CHUNKS, (upload, index), piece.as_slice())?;
+            }
+        }
+    }
+    // No number is used twice, also if the counter itself is lost.
+    let counted = look(&read, NUMBERS, NEXT, |n| n).unwrap_or_default();
+    insert(&txn, NUMBERS, NEXT, next.max(counted.unwrap_or(0)))?;
+    txn.commit().map_err(failed(WRITE))?;
+    drop(read);
+    new.close().map_err(failed(WRITE))
+}
+
+fn insert<'v, K: Key + 'static, V: Value + 'static>(
+    txn: &WriteTransaction,
+    table: TableDefinition<'_, K, V>,
+    key: impl std::borrow::Borrow<K::SelfType<'v>>,
+    value: impl std::borrow::Borrow<V::SelfType<'v>>,
+) -> Result<()> {
+    let mut table = txn.open_table(table).map_err(failed(WRITE))?;
+    table.insert(key, value).map(drop).map_err(failed(WRITE))
+}
+
+/// One row, if it is there and can be read.
+fn look<'k, K: Key + 'static, V: Value + 'static, T>(
+    read: &ReadTransaction,
+    table: TableDefinition<'_, K, V>,
+    key: impl std::borrow::Borrow<K::SelfType<'k>>,
+    own: impl FnOnce(V::SelfType<'_>) -> T,
+) -> Result<Option<T>> {
+    unpanicked(READ, || {
+        let table = read.open_table(table).map_err(failed(READ))?;
+        let row = table.get(key).map_err(failed(READ))?;
+        Ok(row.map(|row| own(row.value())))
+    })
+}
+
+/// The rows from both ends of a table up to what can't be read.
+fn both_ways<K: Key + 'static, V: Value + 'static, A: PartialEq, B>(
+    read: &ReadTransaction,
+    table: TableDefinition<'_, K, V>,
+    key: impl Fn(K::SelfType<'_>) -> A,
+    value: impl Fn(V::SelfType<'_>) -> B,
+) -> Result<Vec<(A, B)>> {
+    let mut rows: Vec<(A, B)> = Vec::new();
+    for backwards in [false, true] {
+        let before = rows.len();
+        let walked = unpanicked(READ, || {
+            let table = read.open_table(table).map_err(failed(READ))?;
+            let mut entries = table.iter().map_err(failed(READ))?;
+            loop {
+                let entry = if backwards {
+                    entries.next_back()
+                } else {
+                    entries.next()
+                };
+                let Some(entry) = entry else { return Ok(true) };
+                let (k, v) = entry.map_err(failed(READ))?;
+                let row = (key(k.value()), value(v.value()));
+                if backwards
+                    && rows
+                        .get(..before)
+                        .is_some_and(|r| r.last().is_some_and(|l| l.0 == row.0))
+                {
+                    return Ok(true);
+                }
+                rows.push(row);
+            }
+        });
+        match walked {
+            Ok(_) => break,
+            Err(error) if error.is_corrupt() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rows)
+}
+
+/// Carries the rows of a session over.
+fn carry(
+    read: &ReadTransaction,
+    txn: &WriteTransaction,
+    table: TableDefinition<'static, (u64, u64), Raw>,
+    number: u64,
+) -> Result<()> {
+    let mut new = txn.open_table(table).map_err(failed(WRITE))?;
+    around(0, |from, want| {
+        let found = unpanicked(READ, || {
+            let old = read.open_table(table).map_err(failed(READ))?;
+            let mut rows = old
+                .range((number, from)..=(number, u64::MAX))
+                .map_err(failed(READ))?;
+            let row = rows.next().transpose().map_err(failed(READ))?;
+            Ok(row.map(|(key, value)| {
+                let bytes = (want == Want::Entry).then(|| value.value().to_vec());
+                (key.value(), bytes)
+            }))
+        })?;
+        let Some(((of, seq), bytes)) = found else {
+            return Ok(None);
+        };
+        if of != number || seq < from {
+            let what = "the keys of a page are not what was written";
+            return Err(Error::corrupt(Place::file(FILE), what));
+        }
+        if let Some(bytes) = bytes {
+            new.insert((number, seq), bytes.as_slice())
+                .map_err(failed(WRITE))?;
+        }
+        Ok(Some(seq))
+    })
+    .map(drop)
+}
