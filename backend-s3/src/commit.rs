@@ -201,7 +201,7 @@ impl Seat {
             return Ok(Step::Again);
         };
         desk.ledger = Some((next.state.slot, draft.ledger));
-        desk.since += 1;
+        desk.since = desk.since.saturating_add(1);
         self.won(desk, view, &next);
         Ok(Step::Done(draft.outcomes))
     }

@@ -69,6 +69,7 @@ impl Seat {
         let Some(view) = self.view().filter(|view| view.is_own()) else {
             return;
         };
+        desk.since = 0;
         let state = &view.state;
         let old = |slot: &u64| *slot + SPARED < state.slot && *slot != state.tail.slot;
         let slots: Vec<u64> = desk.garbage.iter().copied().filter(old).collect();
@@ -88,7 +89,6 @@ impl Seat {
         if self.env.objects.delete(keys).await.is_ok() {
             desk.garbage.retain(|slot| !slots.contains(slot));
             desk.dropped.retain(|(_, key)| !ripe.contains(key));
-            desk.since = 0;
         }
     }
 }

@@ -17,6 +17,7 @@ mod location;
 mod requests;
 mod runtimes;
 mod servers;
+mod storm;
 mod stub;
 mod vanished;
 mod wrong_server;
