@@ -262,3 +262,66 @@ fn what_was_acknowledged_is_there_once_whatever_becomes_of_requests() {
     assert!(acknowledged > 0 && unknown > 0, "{acknowledged} {unknown}");
     println!("{acknowledged} acknowledged, {unknown} unknown at some time");
 }
+
+/// Deletes the session, with the others at work.
+async fn end(world: &mut World) -> bool {
+    let who = usize::try_from(world.dice.roll(3)).unwrap();
+    let new: Vec<usize> = (0..3).map(|_| world.next()).collect();
+    let appends = new.iter().zip(&world.handles).map(|(n, handle)| {
+        let events = world.sent[*n].events.clone();
+        handle.append(&world.session, events, AppendCondition::NONE)
+    });
+    let token = world.tokens[who];
+    let delete = world.handles[who].delete(&world.session, token);
+    let (_, deleted) = futures_util::future::join(join_all(appends), delete).await;
+    deleted.is_ok()
+}
+
+#[test]
+fn a_deleted_session_stays_deleted_whatever_becomes_of_requests() {
+    let mut ended = 0;
+    for seed in 0..40 {
+        for one_in in [3, 15] {
+            let mut world = World::new(seed, one_in);
+            block_on(async {
+                for _ in 0..10 {
+                    world.step().await;
+                }
+                if !end(&mut world).await {
+                    return;
+                }
+                ended += 1;
+                for handle in &world.handles {
+                    let late = batch(5_000, 1);
+                    let late = handle
+                        .append(&world.session, late, AppendCondition::NONE)
+                        .await;
+                    assert!(
+                        late.is_err(),
+                        "world {seed}: an append to a deleted session"
+                    );
+                }
+                world.faulty.settle().await;
+                let calm = Bucket::new(Arc::clone(&world.store) as _, "", options());
+                let head = calm.head(&world.session.id).await;
+                assert!(head.is_err_and(|e| e.is_not_found()), "world {seed}");
+                let ids: Vec<_> = calm.sessions().try_collect().await.unwrap();
+                assert_eq!(ids, [], "world {seed}");
+                // The name is free, and nobody of the life before writes into the next.
+                let next = SessionRef::fresh(world.session.id.clone());
+                calm.create(&next).await.unwrap();
+                for handle in &world.handles {
+                    let late = batch(6_000, 1);
+                    let late = handle
+                        .append(&world.session, late, AppendCondition::NONE)
+                        .await;
+                    assert!(late.is_err(), "world {seed}: an append of the life before");
+                }
+                world.faulty.settle().await;
+                assert_eq!(calm.head(&next.id).await.unwrap().1.tail, SeqNum::ZERO);
+                assert_eq!(calm.verify(&next.id).await.unwrap(), [], "world {seed}");
+            });
+        }
+    }
+    assert!(ended > 20, "{ended}");
+}
