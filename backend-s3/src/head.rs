@@ -304,6 +304,23 @@ impl Grant {
 /// `Unsupported` for a head of a newer version, `Corrupt` for anything else that is no head of this
 /// slot of this session.
 pub(crate) fn decode(bytes: &Bytes, key: &str, dir: &str, slot: u64) -> Result<Decoded> {
+    let (state, frames) = open(bytes, key, dir, slot)?;
+    let own = state.tail.slot == slot;
+    let held = own.then(|| state.tail.held(frames, state.end)).map(|held| {
+        held.ok_or_else(|| {
+            let place = Place::file(key).with_seq(state.tail.base.tail);
+            Error::corrupt(place, "events in the head are damaged")
+        })
+    });
+    let held = held.transpose()?;
+    Ok(Decoded { state, held })
+}
+
+/// Reads what a head says, and leaves its frames as they are.
+///
+/// # Errors
+/// As [`decode`].
+pub(crate) fn open(bytes: &Bytes, key: &str, dir: &str, slot: u64) -> Result<(State, Bytes)> {
     let damaged = || Error::corrupt(Place::file(key), "the head is damaged");
     let mut fields = Fields(bytes);
     let magic = fields.array::<16>().ok_or_else(damaged)?;
@@ -328,12 +345,5 @@ pub(crate) fn decode(bytes: &Bytes, key: &str, dir: &str, slot: u64) -> Result<D
     if state.slot != slot || (!own && !frames.is_empty()) {
         return Err(damaged());
     }
-    let held = own.then(|| state.tail.held(frames, state.end)).map(|held| {
-        held.ok_or_else(|| {
-            let place = Place::file(key).with_seq(state.tail.base.tail);
-            Error::corrupt(place, "events in the head are damaged")
-        })
-    });
-    let held = held.transpose()?;
-    Ok(Decoded { state, held })
+    Ok((state, frames))
 }

@@ -55,7 +55,8 @@
 //! - A process that dies between making a session and listing it leaves one that is listed with its
 //!   next write. One that is deleted at the very moment in which it is made may stay in lists, as
 //!   not found, until garbage is collected.
-//! - Damaged objects are found and named, not mended.
+//! - A repair that finds no whole head mends nothing; a head that is lost takes with it the events
+//!   that no older head or chunk has.
 //! - `LocalFileSystem` makes files as the umask says, and a killed put leaves a `…#1` file that is
 //!   not listed.
 //!
@@ -93,6 +94,7 @@ mod lease;
 mod list;
 mod log;
 mod marker;
+mod mend;
 mod objects;
 mod options;
 mod put;

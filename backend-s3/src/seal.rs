@@ -78,8 +78,7 @@ impl Seat {
 
     /// Merges all chunks, as far as they may grow.
     pub(crate) async fn merge_all(&self, state: &mut State) -> Result<()> {
-        let seal = wide(self.env.objects.options.seal_bytes).max(2);
-        let most = seal.saturating_mul(8_u64.pow(LEVELS));
+        let most = self.largest_chunk();
         let mut done = Vec::new();
         for chunk in std::mem::take(&mut state.chunks) {
             let raw: u64 = state.chunks.iter().map(|chunk| chunk.raw).sum();
@@ -118,7 +117,13 @@ impl Seat {
         Ok(())
     }
 
-    async fn put_chunk(&self, state: &State, events: &[Event]) -> Result<ChunkRef> {
+    /// The largest chunk, in bytes of frames.
+    pub(crate) fn largest_chunk(&self) -> u64 {
+        let seal = wide(self.env.objects.options.seal_bytes).max(2);
+        seal.saturating_mul(8_u64.pow(LEVELS))
+    }
+
+    pub(crate) async fn put_chunk(&self, state: &State, events: &[Event]) -> Result<ChunkRef> {
         let Some((chunk, bytes)) = chunk::encode(events) else {
             return Err(Error::internal("events could not be compressed"));
         };

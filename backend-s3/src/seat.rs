@@ -11,8 +11,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use object_store::path::Path;
 use sessionlog_core::{
-    AppendCondition, Combiner, Error, FencingToken, LeaseRequest, Ledger, NewEvent, Owner, Result,
-    SeqNum, SessionId, SessionRef, Timestamp,
+    AppendCondition, Combiner, Error, FencingToken, LeaseRequest, Ledger, NewEvent, Owner, Repair,
+    Result, SeqNum, SessionId, SessionRef, Timestamp,
 };
 
 use crate::bucket::Env;
@@ -88,6 +88,7 @@ pub(crate) enum What {
     Release(FencingToken),
     Delete(Option<FencingToken>),
     Compact,
+    Mend,
 }
 
 /// What was done.
@@ -95,6 +96,7 @@ pub(crate) enum What {
 pub(crate) enum Done {
     Appended(Range<SeqNum>),
     Granted(FencingToken, Timestamp),
+    Mended(Repair),
     Nothing,
 }
 

@@ -106,6 +106,33 @@ impl Seat {
         Ok(try_join_all(parts).await?.concat())
     }
 
+    /// The events of a chunk by position, as far as they are whole: each block vouches for its own.
+    pub(crate) async fn whole_events(
+        &self,
+        life: Incarnation,
+        chunk: &ChunkRef,
+    ) -> Result<Vec<Option<Event>>> {
+        let mut found = vec![None; narrow(chunk.count)];
+        let key = (self.env.keys).chunk(&self.dir, life, chunk.first.get(), chunk.name);
+        let Some(bytes) = self.env.objects.get(&key).await? else {
+            return Ok(found);
+        };
+        let blocks = Front::read(&bytes, chunk).map(|front| front.blocks);
+        let mut kinds = Kinds::default();
+        for block in blocks.unwrap_or_default() {
+            let at = narrow(block.at.start)..narrow(block.at.end);
+            let events = bytes.get(at).and_then(|b| block.events(b, &mut kinds));
+            for event in events.unwrap_or_default() {
+                let at = event.seq.get().checked_sub(chunk.first.get());
+                let place = at.and_then(|at| found.get_mut(narrow(at)));
+                if let Some(place) = place {
+                    *place = Some(event);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     async fn front(&self, life: Incarnation, chunk: &ChunkRef) -> Result<Front> {
         let key = self
             .env

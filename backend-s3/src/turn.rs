@@ -27,6 +27,7 @@ impl Seat {
         for round in 1..=ROUNDS {
             let step = match &job.what {
                 What::Create => self.try_create(desk, &job.session).await,
+                What::Mend => self.try_mend(desk, &job.session).await,
                 _ => self.try_turn(desk, job).await,
             };
             match step? {
@@ -194,7 +195,9 @@ fn plan(view: &View, job: &Job) -> Result<Plan> {
             }
         }
         What::Compact => Ok(Plan::Compact),
-        What::Append(..) | What::Create => Err(Error::internal("a job of another sort")),
+        What::Append(..) | What::Create | What::Mend => {
+            Err(Error::internal("a job of another sort"))
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sessionlog_core::{
-    BlobStore, Error, ErrorKind, EventLog, Finding, Head as LogEnd, Place, Repair, Result,
-    SessionId, SessionRef, Severity, Upkeep,
+    BlobStore, Error, ErrorKind, Finding, Head as LogEnd, Place, Repair, Result, SessionId,
+    SessionRef, Severity, Upkeep,
 };
 
 use crate::Bucket;
 use crate::key::{Named, Part};
 use crate::objects::Listed;
-use crate::seat::Seat;
+use crate::seat::{Done, Seat, What};
 use crate::snapshot::decode;
 use crate::view::View;
 
@@ -36,17 +36,20 @@ impl Upkeep for Bucket {
         Ok(findings)
     }
 
-    async fn repair(&self, id: &SessionId, _apply: bool) -> Result<Repair> {
-        let damage = |finding: &Finding| finding.severity == Severity::Damage;
-        if let Some(found) = self.verify(id).await?.iter().find(|found| damage(found)) {
-            return Err(Error::unsupported(format!(
-                "damaged objects can't be mended here, bring them back from a backup or an older \
-                 version of the object: {}: {}",
-                found.place, found.message
-            )));
+    async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
+        let seat = self.seat(id);
+        let salvage = seat.salvage().await?;
+        if !apply || salvage.is_whole() {
+            return Ok(salvage.repair);
         }
-        let (_, head) = self.head(id).await?;
-        Ok(Repair::new(head.tail.get(), 0))
+        let session = SessionRef {
+            id: id.clone(),
+            incarnation: salvage.state.incarnation,
+        };
+        match seat.submit(&session, What::Mend).await? {
+            Done::Mended(repair) => Ok(repair),
+            _ => Err(Error::internal("a repair without a report")),
+        }
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {
