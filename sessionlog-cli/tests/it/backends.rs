@@ -1,10 +1,11 @@
 //! The samples on every backend: what the program says of them is the same on each.
 
+use std::io::Write;
 use std::path::Path;
 
 use crate::files::Files;
 
-const SCHEMES: [&str; 3] = ["jsonl", "sqlite", "redb"];
+const SCHEMES: [&str; 4] = ["jsonl", "sqlite", "redb", "file"];
 
 fn samples() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples");
@@ -49,13 +50,47 @@ fn copies_of_imported_sessions_look_the_same() {
     for (from, to) in [
         ("jsonl:store", "sqlite:a"),
         ("sqlite:a", "redb:b"),
-        ("redb:b", "jsonl:c"),
+        ("redb:b", "file:d"),
+        ("file:d", "jsonl:c"),
     ] {
         files.run(&format!("copy {from} {to}")).ok();
         for (got, wanted) in seen(&files, to, &here).iter().zip(&wanted) {
             assert_eq!(got, wanted, "{to}");
         }
     }
+}
+
+/// The program on a server, as a person would use it. Without one this is said, and is a failure only
+/// where servers are required.
+#[test]
+fn a_bucket_is_a_store_like_any_other() {
+    let Ok(server) = std::env::var("SESSIONLOG_TEST_S3") else {
+        let required = std::env::var_os("SESSIONLOG_REQUIRE_SERVERS");
+        assert!(required.is_none(), "no server in SESSIONLOG_TEST_S3");
+        // Not captured, as what a test prints is.
+        let told = b"\nNotMeasured: no server in SESSIONLOG_TEST_S3; bash .ci/servers has one\n";
+        std::io::stderr().write_all(told).unwrap();
+        return;
+    };
+    let (bucket, query) = server.split_once('?').unwrap();
+    let url = |name: &str| format!("{bucket}/program-{}/{name}?{query}", std::process::id());
+    let files = Files::new();
+    files.run(&format!("import {}", samples())).ok();
+    let here = ids(&files, "jsonl:store");
+    let wanted = seen(&files, "jsonl:store", &here);
+    files.run(&format!("copy jsonl:store {}", url("copied"))).ok();
+    assert_eq!(seen(&files, &url("copied"), &here), wanted);
+    let imported = files.run(&format!("import {} --store {}", samples(), url("imported")));
+    assert!(!imported.ok().contains("secret_access_key"));
+    let (first, store) = (&here[0], url("imported"));
+    files.run(&format!("wake {first} --store {store}")).ok();
+    files.run(&format!("rm {first} --yes --store {store}")).ok();
+    assert_eq!(ids(&files, &store), &here[1..]);
+    let nowhere = server.replacen("sessions", "nowhere", 1);
+    let told = files.run(&format!("ls --store {nowhere}"));
+    assert!(told.failed(2).contains("no such bucket"));
+    let empty = files.run(&format!("ls --store {}", url("empty")));
+    assert!(!empty.err.contains("secret_access_key"), "{empty:?}");
 }
 
 #[test]
