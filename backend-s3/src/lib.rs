@@ -70,8 +70,7 @@
 //! {"Version": "2012-10-17", "Statement": [
 //!   {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
 //!    "Resource": "arn:aws:s3:::BUCKET/PREFIX/*"},
-//!   {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::BUCKET",
-//!    "Condition": {"StringLike": {"s3:prefix": "PREFIX/*"}}}]}
+//!   {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::BUCKET"}]}
 //! ```
 //!
 //! In a bucket with versioning every collected head becomes a noncurrent version: let noncurrent

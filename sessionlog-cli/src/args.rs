@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 #[cfg(feature = "conformance")]
 use crate::commands::conformance;
 use crate::commands::{
-    append, audit, branches, completions, copy, demo, export, fork, head, import, ls, man, repair,
-    rm, rollback, show, stats, tail, verify, wake,
+    append, audit, branches, completions, copy, demo, export, fork, gc, head, import, ls, man,
+    repair, rm, rollback, show, stats, tail, verify, wake,
 };
 use crate::context::Context;
 use crate::exit::EXIT_CODES;
@@ -75,6 +75,7 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Repair(repair::Repair),
     Rm(rm::Rm),
+    Gc(gc::Gc),
     Demo(demo::Demo),
     #[command(skip)]
     DemoDriver(demo::Driver),
@@ -149,6 +150,7 @@ impl Command {
             Self::Verify(it) => it.run(cx).await,
             Self::Repair(it) => it.run(cx).await,
             Self::Rm(it) => it.run(cx).await,
+            Self::Gc(it) => it.run(cx).await,
             Self::Demo(it) => it.run(cx).await,
             Self::DemoDriver(it) => it.run(cx).await,
             #[cfg(feature = "conformance")]

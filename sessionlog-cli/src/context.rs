@@ -88,6 +88,11 @@ impl<'a, 'io> Context<'a, 'io> {
         }
     }
 
+    /// The environment.
+    pub(crate) fn vars(&self) -> &[(String, String)] {
+        &self.app.vars
+    }
+
     /// Opens a store by its URL.
     pub(crate) async fn open(&self, url: &str) -> sessionlog::Result<Store> {
         sessionlog::open_with_vars(url, self.app.vars.iter().cloned()).await

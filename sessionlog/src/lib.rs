@@ -35,8 +35,10 @@
 //! | `redb:path` | `redb` | one redb database for many sessions, in pure Rust |
 //! | `memory:` | – | nothing survives the process; for tests |
 
+mod gc;
 mod open;
 
+pub use gc::{Garbage, gc};
 pub use open::{open, open_with_vars, schemes, shown};
 pub use sessionlog_core::*;
 

@@ -10,6 +10,7 @@ pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod fork;
+pub(crate) mod gc;
 pub(crate) mod head;
 pub(crate) mod import;
 pub(crate) mod ls;

@@ -78,7 +78,9 @@ fn a_bucket_is_a_store_like_any_other() {
     files.run(&format!("import {}", samples())).ok();
     let here = ids(&files, "jsonl:store");
     let wanted = seen(&files, "jsonl:store", &here);
-    files.run(&format!("copy jsonl:store {}", url("copied"))).ok();
+    files
+        .run(&format!("copy jsonl:store {}", url("copied")))
+        .ok();
     assert_eq!(seen(&files, &url("copied"), &here), wanted);
     let imported = files.run(&format!("import {} --store {}", samples(), url("imported")));
     assert!(!imported.ok().contains("secret_access_key"));
@@ -86,11 +88,43 @@ fn a_bucket_is_a_store_like_any_other() {
     files.run(&format!("wake {first} --store {store}")).ok();
     files.run(&format!("rm {first} --yes --store {store}")).ok();
     assert_eq!(ids(&files, &store), &here[1..]);
+    let kept = files.run(&format!("gc {store}")).ok();
+    assert!(kept.contains("nobody needs 0 objects"), "{kept}");
     let nowhere = server.replacen("sessions", "nowhere", 1);
     let told = files.run(&format!("ls --store {nowhere}"));
     assert!(told.failed(2).contains("no such bucket"));
     let empty = files.run(&format!("ls --store {}", url("empty")));
     assert!(!empty.err.contains("secret_access_key"), "{empty:?}");
+}
+
+#[test]
+fn garbage_is_told_and_deleted_with_a_yes() {
+    let files = Files::new();
+    files.run("gc jsonl:store").failed(7);
+    files
+        .run(&format!("import {} --store file:f", samples()))
+        .ok();
+    let left = files.path("f/v1/probe");
+    std::fs::create_dir_all(&left).unwrap();
+    let left = left.join("0123456789abcdef0123456789abcdef");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 3600);
+    std::fs::write(&left, "left by a probe").unwrap();
+    let file = std::fs::File::options().write(true).open(&left).unwrap();
+    file.set_modified(old).unwrap();
+    let told = files.run("gc file:f").ok();
+    assert!(
+        told.contains("nobody needs 1 object,") && left.exists(),
+        "{told}"
+    );
+    let json = files.run("gc file:f --json").json();
+    assert_eq!(json[0]["objects"].as_array().unwrap().len(), 1);
+    assert_eq!(json[0]["deleted"], false);
+    let done = files.run("gc file:f --yes").ok();
+    assert!(
+        done.contains("deleted 1 object,") && !left.exists(),
+        "{done}"
+    );
+    files.run("verify --store file:f").ok();
 }
 
 #[test]
