@@ -21,6 +21,8 @@ mod kill;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod maps;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod random;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod raw_calls;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod raw_records;
