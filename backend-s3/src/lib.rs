@@ -27,7 +27,7 @@
 //! | append, where this handle wrote last; however many wait | 1 | | | |
 //! | every 64 appends | | | | 1 |
 //! | seal, every 64 KiB of events | 1 | | | |
-//! | every 8th seal: merge | 1 | 8 | | |
+//! | every 8th seal merges chunks | | 7 | | |
 //! | take over the writing, with or without a lease | 1 | 1 | 2 | |
 //! | … if the newest head is a fence, before the first append | | 1 | | |
 //! | lease granted, renewed or given back where this handle wrote last | 1 | | | |

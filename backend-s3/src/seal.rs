@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 use sessionlog_core::{Error, Event, Head as LogEnd, Place, Result};
 
 use crate::chunk::{self, ChunkRef};
-use crate::codec::wide;
+use crate::codec::{frame_len, wide};
 use crate::head::{Held, State, Tail};
 use crate::seat::{Desk, Seat};
 
@@ -52,69 +52,95 @@ impl Seat {
         Ok(held)
     }
 
-    /// Puts events into a chunk, and merges what has become many.
+    /// Puts events into a chunk, together with the chunks before them if these have become many.
     pub(crate) async fn seal(
         &self,
         desk: &mut Desk,
         state: &mut State,
         events: &[Event],
     ) -> Result<()> {
-        let chunk = self.put_chunk(state, events).await?;
-        state.chunks.push(chunk);
-        for level in 0..LEVELS {
-            let small = |chunk: &&ChunkRef| self.level(chunk) <= level;
-            let run = state.chunks.iter().rev().take_while(small).count();
-            if run < FAN || desk.unmerged {
-                continue;
-            }
-            let from = state.chunks.len() - run;
-            if self.merge(state, from).await.is_err() {
-                // What can't be read is not merged: that must not fail an append.
-                desk.unmerged = true;
+        let from = self.merged_from(state, events);
+        let old = state.chunks.get(from..).unwrap_or_default();
+        if !old.is_empty() && !desk.unmerged {
+            // What can't be read is not merged: that must not fail an append.
+            match self.events_of(state, old).await {
+                Ok(mut all) => {
+                    all.extend_from_slice(events);
+                    let chunk = self.put_chunk(state, &all).await?;
+                    state.chunks.truncate(from);
+                    state.chunks.push(chunk);
+                    return Ok(());
+                }
+                Err(_) => desk.unmerged = true,
             }
         }
+        let chunk = self.put_chunk(state, events).await?;
+        state.chunks.push(chunk);
         Ok(())
     }
 
-    /// Merges all chunks, as far as they may grow.
-    pub(crate) async fn merge_all(&self, state: &mut State) -> Result<()> {
-        let most = self.largest_chunk();
-        let mut done = Vec::new();
-        for chunk in std::mem::take(&mut state.chunks) {
-            let raw: u64 = state.chunks.iter().map(|chunk| chunk.raw).sum();
-            if !state.chunks.is_empty() && raw.saturating_add(chunk.raw) > most {
-                self.merge_into(state, &mut done).await?;
+    /// The first of the chunks that new events are put together with.
+    fn merged_from(&self, state: &State, events: &[Event]) -> usize {
+        let mut raw: u64 = events.iter().map(|event| wide(frame_len(event))).sum();
+        let mut from = state.chunks.len();
+        for level in 0..LEVELS {
+            let before = state.chunks.get(..from).unwrap_or_default();
+            let small = |chunk: &&ChunkRef| self.level(chunk.raw) <= level;
+            let run = before.iter().rev().take_while(small);
+            let (n, more) = run.fold((0, 0), |(n, more), chunk| (n + 1, more + chunk.raw));
+            if self.level(raw) <= level && n + 1 >= FAN {
+                from -= n;
+                raw += more;
             }
-            state.chunks.push(chunk);
         }
-        self.merge_into(state, &mut done).await?;
+        from
+    }
+
+    async fn events_of(&self, state: &State, chunks: &[ChunkRef]) -> Result<Vec<Event>> {
+        let parts = chunks
+            .iter()
+            .map(|chunk| self.chunk_events(state.incarnation, chunk));
+        Ok(try_join_all(parts).await?.concat())
+    }
+
+    /// Merges all chunks and the events behind them, as far as chunks may grow.
+    pub(crate) async fn merge_all(&self, state: &mut State, behind: &[Event]) -> Result<()> {
+        let most = self.largest_chunk();
+        let (mut done, mut some, mut raw) = (Vec::new(), Vec::new(), 0);
+        for chunk in std::mem::take(&mut state.chunks) {
+            if !some.is_empty() && chunk.raw.saturating_add(raw) > most {
+                done.push(self.merged(state, &some, &[]).await?);
+                (some, raw) = (Vec::new(), 0);
+            }
+            raw += chunk.raw;
+            some.push(chunk);
+        }
+        if !some.is_empty() || !behind.is_empty() {
+            done.push(self.merged(state, &some, behind).await?);
+        }
         state.chunks = done;
         Ok(())
     }
 
-    async fn merge_into(&self, state: &mut State, done: &mut Vec<ChunkRef>) -> Result<()> {
-        if state.chunks.len() > 1 {
-            self.merge(state, 0).await?;
+    /// One chunk for several, and for the events behind them.
+    async fn merged(
+        &self,
+        state: &State,
+        chunks: &[ChunkRef],
+        behind: &[Event],
+    ) -> Result<ChunkRef> {
+        if let ([one], []) = (chunks, behind) {
+            return Ok(one.clone());
         }
-        done.append(&mut state.chunks);
-        Ok(())
+        let mut all = self.events_of(state, chunks).await?;
+        all.extend_from_slice(behind);
+        self.put_chunk(state, &all).await
     }
 
-    fn level(&self, chunk: &ChunkRef) -> u32 {
+    fn level(&self, raw: u64) -> u32 {
         let seal = wide(self.env.objects.options.seal_bytes).max(2);
-        let grown = |level: &u32| chunk.raw >= seal / 2 * 8_u64.pow(*level);
+        let grown = |level: &u32| raw >= seal / 2 * 8_u64.pow(*level);
         (1..=LEVELS).take_while(grown).last().unwrap_or(0)
-    }
-
-    /// Makes one chunk of those from a place on. Readers keep the old ones for a while.
-    async fn merge(&self, state: &mut State, from: usize) -> Result<()> {
-        let old = state.chunks.get(from..).unwrap_or_default();
-        let life = state.incarnation;
-        let parts = try_join_all(old.iter().map(|chunk| self.chunk_events(life, chunk))).await?;
-        let merged = self.put_chunk(state, &parts.concat()).await?;
-        state.chunks.truncate(from);
-        state.chunks.push(merged);
-        Ok(())
     }
 
     /// The largest chunk, in bytes of frames.

@@ -237,6 +237,64 @@ fn a_long_session_is_few_objects_and_few_bytes() {
     });
 }
 
+/// A tenth of 100 MB, with everything else a tenth as well.
+#[test]
+fn a_session_of_100_mb_is_at_most_40_objects() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let mut options = Options::default();
+        options.seal_bytes /= 10;
+        options.reader_grace = std::time::Duration::ZERO;
+        let bucket = Bucket::new(Arc::clone(&store) as _, "", options);
+        let session = SessionRef::fresh("s".parse().unwrap());
+        bucket.create(&session).await.unwrap();
+        for _ in 0..5_000 {
+            let new = vec![event(2_000)];
+            bucket
+                .append(&session, new, AppendCondition::NONE)
+                .await
+                .unwrap();
+        }
+        let listed = || async {
+            let all = object_store::ObjectStore::list(&*store, None);
+            let all: Vec<_> = all.try_collect().await.unwrap();
+            let heads = all.iter().filter(|o| o.location.as_ref().contains("/h/"));
+            (heads.count(), all.len())
+        };
+        let (heads, all) = listed().await;
+        assert!(heads <= 67, "{heads} heads, which go all 64 appends");
+        let rest = all - heads;
+        assert!(rest <= 37, "{rest} objects and at most 3 heads");
+        bucket.compact(&session.id).await.unwrap();
+        let (_, all) = listed().await;
+        assert!(all <= 12, "{all} objects behind a compaction");
+        println!("{rest} objects and {heads} heads; {all} objects behind a compaction");
+    });
+}
+
+/// What waits for a slow put joins the next: the number of puts does not grow with the tasks.
+#[test]
+fn sixty_four_tasks_share_slow_puts() {
+    const ROUNDS: u64 = 20;
+    let scene = pollster::block_on(scene());
+    let slow = sessionlog_conformance::objects::Slow::new(Arc::new(scene.store.clone()), |r| {
+        std::time::Duration::from_millis(if r.op.changes() { 30 } else { 10 })
+    });
+    let bucket = Bucket::new(Arc::new(slow), "p", Options::default());
+    let before = scene.store.counts();
+    let begun = std::time::Instant::now();
+    let task = |_| async {
+        for _ in 0..ROUNDS {
+            scene.append(&bucket, 100).await;
+        }
+    };
+    pollster::block_on(futures_util::future::join_all((0..64).map(task)));
+    let cost = scene.store.counts().since(&before);
+    let rate = 64.0 * 20.0 / begun.elapsed().as_secs_f64();
+    println!("{rate:.0} events a second, {cost:?}");
+    assert!(cost.puts <= 2 * ROUNDS + 8, "{cost:?}");
+}
+
 #[test]
 fn any_backend_takes_it() {
     fn is_backend<T: Backend>() {}
