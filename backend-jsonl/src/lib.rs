@@ -37,6 +37,10 @@
 //! The store must be on a file system of the machine itself: `flush` and locks mean too little on
 //! network file systems. Linux is what it is tested on; macOS and Windows compile from the same code.
 //!
+//! A reader in another process may see a commit of which the flush is still running: every whole line
+//! counts, and only a loss of power in that moment takes it back. Readers of the handle that writes see
+//! it once it is flushed.
+//!
 //! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-jsonl/FORMAT.md
 
 mod append_lock;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde::Deserialize;
 use sessionlog_core::{Error, Place, Result};
@@ -18,6 +20,8 @@ const BACKEND: &str = "jsonl";
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
+    /// The marker was found whole. It does not change, so it is not read for every session.
+    marked: AtomicBool,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +44,10 @@ impl Root {
     /// Looks at a path, and refuses what is there if it is no JSONL store and can't become one.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).map_err(failed("find", path))?;
-        let root = Self { path };
+        let root = Self {
+            path,
+            marked: AtomicBool::new(false),
+        };
         root.look()?;
         Ok(root)
     }
@@ -66,6 +73,12 @@ impl Root {
         Ok(self.look()? != Found::Nothing)
     }
 
+    /// Whether there was a store when its marker was last looked for: one that is gone since has no
+    /// sessions either.
+    pub(crate) fn was_there(&self) -> bool {
+        self.marked.load(Relaxed)
+    }
+
     fn look(&self) -> Result<Found> {
         let path = &self.path;
         match fs::metadata(path) {
@@ -89,7 +102,11 @@ impl Root {
         let file = path.join(MARKER);
         match open_read(&file).and_then(std::io::read_to_string) {
             Ok(text) => match serde_json::from_str::<Marker>(&text) {
-                Ok(marker) => marker.check(),
+                Ok(marker) => {
+                    let found = marker.check();
+                    self.marked.store(found.is_ok(), Relaxed);
+                    found
+                }
                 Err(_) if self.has_sessions()? => Ok(Found::Store { marked: false }),
                 Err(e) => Err(Error::corrupt(
                     Place::file(MARKER),

@@ -93,7 +93,7 @@ impl Jsonl {
         {
             return Ok(Arc::clone(life));
         }
-        if known.is_none() && !self.root().is_there()? {
+        if known.is_none() && !self.root().was_there() && !self.root().is_there()? {
             return Err(none(id));
         }
         let Some(life) = Life::open(self.root(), id, self.options().busy_timeout)? else {

@@ -5,6 +5,7 @@
     reason = "these are tests: what is unexpected is to end them"
 )]
 
+mod cases;
 mod conformance;
 mod damage;
 mod golden;

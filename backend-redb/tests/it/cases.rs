@@ -1,0 +1,116 @@
+//! Situations that hurt users of other stores: several processes at the start, a lock that is held for
+//! long, a full disk.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::util::*;
+use sessionlog_backend_redb::{Options, Redb};
+
+const STORE: &str = "SESSIONLOG_REDB_CASE";
+
+fn start(test: &str, path: &std::path::Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(STORE, path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Case 4b.
+#[test]
+fn many_processes_make_one_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/er/store.redb");
+    let children: Vec<_> = (0..8)
+        .map(|_| start("cases::child_that_creates", &path))
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let store = Redb::open(&path, Options::default()).unwrap();
+    let (same, _) = block_on(store.head(&id("same"))).unwrap();
+    assert_eq!(read(&store, &same).unwrap().len(), 8);
+    assert_eq!(block_on(store.strays()).unwrap(), []);
+}
+
+#[test]
+fn child_that_creates() {
+    let Some(path) = std::env::var_os(STORE) else {
+        return;
+    };
+    let patient = Options::default().busy_timeout(Duration::from_secs(60));
+    let store = Redb::open(path, patient).unwrap();
+    match block_on(store.create(&SessionRef::fresh(id("same")))) {
+        Ok(()) => {}
+        Err(error) => assert!(
+            matches!(error.kind(), ErrorKind::Conflict { .. }),
+            "{error}"
+        ),
+    }
+    let (same, _) = block_on(store.head(&id("same"))).unwrap();
+    append(&store, &same, &["1"]).unwrap();
+}
+
+/// Case 4c: somebody else has the write lock for longer than the timeout.
+#[test]
+fn a_lock_that_is_held_for_too_long_is_told_and_the_next_append_works() {
+    let (dir, store, session) = with_events(1);
+    drop(store);
+    let path = dir.path().join("store.redb");
+    let quick = Options::default().busy_timeout(Duration::from_millis(100));
+    let store = Redb::open(&path, quick).unwrap();
+    append(&store, &session, &["1"]).unwrap();
+    let mut builder = redb::Builder::new();
+    builder.set_concurrency_mode(redb::ConcurrencyMode::MultiWriter);
+    let other = builder.open(&path).unwrap();
+    let held = other.begin_write().unwrap();
+    let error = append(&store, &session, &["1"]).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("100 ms"), "{error}");
+    assert_eq!(read(&store, &session).unwrap().len(), 2);
+    held.abort().unwrap();
+    append(&store, &session, &["2"]).unwrap();
+    assert_eq!(tail(&store, &session), 3);
+}
+
+/// Case 18: a limit on the length of files stands for a full disk.
+#[test]
+#[cfg(unix)]
+fn an_append_that_the_disk_refuses_is_not_there_and_the_next_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 8192; exec \"$0\" --exact cases::child_that_fills_up")
+        .arg(std::env::current_exe().unwrap())
+        .env(STORE, &path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    let store = open(&dir);
+    let (session, _) = block_on(store.head(&id("s"))).unwrap();
+    let events = texts(&read(&store, &session).unwrap());
+    assert_eq!(events, ["1", "2", "3"]);
+    assert_eq!(block_on(store.verify(&session.id)).unwrap(), []);
+}
+
+#[test]
+fn child_that_fills_up() {
+    let Some(path) = std::env::var_os(STORE) else {
+        return;
+    };
+    let store = Redb::open(path, Options::default()).unwrap();
+    let session = SessionRef::fresh(id("s"));
+    block_on(store.create(&session)).unwrap();
+    let huge = format!("\"{}\"", "x".repeat(12 << 20));
+    for text in ["1", "2", "3"] {
+        append(&store, &session, &[text]).unwrap();
+        let before = tail(&store, &session);
+        let error = append(&store, &session, &[&huge]).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert_eq!(tail(&store, &session), before);
+    }
+}
