@@ -46,5 +46,7 @@ pub use sessionlog_core::*;
 pub use sessionlog_backend_jsonl as jsonl;
 #[cfg(feature = "redb")]
 pub use sessionlog_backend_redb as redb;
+#[cfg(feature = "_objects")]
+pub use sessionlog_backend_s3 as s3;
 #[cfg(feature = "sqlite")]
 pub use sessionlog_backend_sqlite as sqlite;

@@ -1,5 +1,6 @@
 //! From a URL to an object store that is fit to hold sessions.
 
+mod clear;
 #[cfg(feature = "_cloud")]
 mod clouds;
 pub(crate) mod guard;

@@ -184,3 +184,23 @@ fn a_machine_without_credentials_hears_what_to_set() {
     let error = pollster::block_on(store.put(&prefix.join("k"), "x".into())).unwrap_err();
     assert!(error.to_string().contains("no credentials"), "{error}");
 }
+
+#[test]
+fn a_place_is_cleared_and_its_neighbour_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| format!("file:{}", folder.path().join(name).display());
+    pollster::block_on(async {
+        for name in ["a/b", "a/bc"] {
+            let (store, prefix) = Location::parse(&at(name)).unwrap().connect().unwrap();
+            for key in ["x", "y/z"] {
+                let key = Path::from(format!("{prefix}/{key}"));
+                store.put(&key, "1".into()).await.unwrap();
+            }
+        }
+        let place = Location::parse(&at("a/b")).unwrap();
+        assert_eq!(place.clear().await.unwrap(), 2);
+        assert_eq!(place.clear().await.unwrap(), 0);
+        let beside = Location::parse(&at("a/bc")).unwrap();
+        assert_eq!(beside.clear().await.unwrap(), 2);
+    });
+}

@@ -154,3 +154,17 @@ fn an_interrupt_removes_the_folder() {
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
     }
 }
+
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+#[test]
+fn a_folder_of_objects_is_tested_and_left_empty() {
+    let files = Files::new();
+    std::fs::create_dir(files.path("objects")).unwrap();
+    let url = format!("file:{}", files.path("objects").display());
+    let laws = "l0_places_are_apart,g03_everything_survives_a_reopen";
+    let told = files
+        .run(&format!("conformance {url} --budget smoke --law {laws}"))
+        .ok();
+    assert!(told.contains("2 laws: 2 passed"), "{told}");
+    assert_eq!(all(&files.path("objects")), BTreeMap::new());
+}

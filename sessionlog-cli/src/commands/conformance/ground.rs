@@ -1,11 +1,9 @@
 //! The folder or prefix that the suite has for itself below the place to test.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sessionlog::{Error, Result, SessionId};
+use sessionlog::{Error, Result, SessionId, Store};
 use sessionlog_conformance::{Medium, Options};
 
 use super::interrupt;
@@ -32,11 +30,7 @@ impl Ground {
         let ground = match kind.medium {
             Medium::Memory => Self::Memory,
             Medium::Directory => Self::Folder(kind.scheme, make_folder(Path::new(place))?),
-            _ => Self::Prefix(format!(
-                "{}/{PREFIX}{}",
-                url.trim_end_matches('/'),
-                SessionId::generate()
-            )),
+            _ => Self::Prefix(within(url, &format!("{PREFIX}{}", SessionId::generate()))),
         };
         interrupt::on(&ground)?;
         Ok(ground)
@@ -46,10 +40,10 @@ impl Ground {
     pub(super) async fn probe(&self) -> Result<()> {
         let url = match self {
             Self::Folder(scheme, folder) => folder_url(scheme, &folder.join("probe"))?,
-            Self::Prefix(base) => format!("{base}/probe"),
+            Self::Prefix(base) => within(base, "probe"),
             Self::Memory => return Ok(()),
         };
-        let store = sessionlog::open(&url).await?;
+        let store = open(&url).await?;
         let id = SessionId::new("probe")?;
         store.create(id.clone()).await?;
         store.delete(&id).await
@@ -68,7 +62,7 @@ impl Ground {
     pub(super) fn remove(&self) -> Option<String> {
         match self {
             Self::Folder(_, folder) => remove_folder(folder),
-            Self::Prefix(base) => pollster::block_on(remove_sessions(base)),
+            Self::Prefix(base) => pollster::block_on(remove_objects(base)),
             Self::Memory => None,
         }
     }
@@ -77,7 +71,7 @@ impl Ground {
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Folder(_, folder) => folder.display().to_string(),
-            Self::Prefix(base) => base.clone(),
+            Self::Prefix(base) => sessionlog::shown(base).to_owned(),
             Self::Memory => "memory".to_owned(),
         }
     }
@@ -132,36 +126,50 @@ fn remove_folder(folder: &Path) -> Option<String> {
     last.map(|error| format!("{}: {error}", folder.display()))
 }
 
-/// The stores that were opened below a prefix.
-static OPENED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// Takes note of a store that has to be emptied.
-pub(super) fn remember(url: &str) {
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    opened.insert(url.to_owned());
+/// The URL of a place below that of another; options stay behind it.
+pub(super) fn within(url: &str, name: &str) -> String {
+    let place = sessionlog::shown(url);
+    let options = url.get(place.len()..).unwrap_or_default();
+    format!("{}/{name}{options}", place.trim_end_matches('/'))
 }
 
-/// Deletes every session of every store below the prefix.
-async fn remove_sessions(base: &str) -> Option<String> {
-    let opened = OPENED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let mut left = None;
-    for url in opened.iter().filter(|url| url.starts_with(base)) {
-        let emptied = async {
-            let store = sessionlog::open(url).await?;
-            for id in store.ids().await? {
-                match store.delete(&id).await {
-                    Err(error) if !error.is_not_found() => return Err(error),
-                    _ => {}
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = emptied.await {
-            left = Some(format!("{url}: {error}"));
+/// Opens a store, here or in a child process, with the environment of the program.
+pub(super) async fn open(url: &str) -> Result<Store> {
+    let vars: Vec<_> = vars().collect();
+    sessionlog::open_with_vars(url, vars).await
+}
+
+fn vars() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+}
+
+/// Deletes every object below the prefix.
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+async fn remove_objects(base: &str) -> Option<String> {
+    let place = sessionlog::s3::Location::parse(base).map(|place| place.vars(vars()));
+    let cleared = async { place?.clear().await };
+    let error = cleared.await.err()?;
+    Some(format!("{}: {error}", sessionlog::shown(base)))
+}
+
+/// No build without object storage opens such a place.
+#[cfg(not(any(feature = "s3", feature = "gcs", feature = "azure")))]
+async fn remove_objects(base: &str) -> Option<String> {
+    Some(sessionlog::shown(base).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_below_another_keeps_its_options() {
+        for (url, below) in [
+            ("s3:b", "s3:b/n"),
+            ("s3:b/p/?region=x&a=/", "s3:b/p/n?region=x&a=/"),
+            ("file:/a?b/", "file:/a?b/n"),
+        ] {
+            assert_eq!(within(url, "n"), below);
         }
     }
-    left
 }

@@ -137,7 +137,7 @@ impl Conformance {
             .with_artefacts(&self.failures)
             .with_rerun(format!(
                 "sessionlog conformance '{}' --budget {} --law {{law}}",
-                url.replace('\'', "'\\''"),
+                sessionlog::shown(url).replace('\'', "'\\''"),
                 self.budget
             ))
             .allow_unmeasured(&self.allow);

@@ -25,6 +25,7 @@ impl Kind {
             ("jsonl", Kind::by::<Jsonl>("jsonl")),
             ("sqlite", Kind::by::<Sqlite>("sqlite")),
             ("redb", Kind::by::<Redb>("redb")),
+            ("file", Kind::by::<Objects>("file")),
             ("memory", Kind::by::<InMemory>("memory")),
         ];
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
@@ -131,23 +132,43 @@ impl Subject for InMemory {
     }
 }
 
+const TIMED: Capability = Capability::No("no server tells when a client dies: leases expire");
+
+/// A folder of objects.
+struct Objects;
+
+impl Subject for Objects {
+    type Backend = Store;
+    const MEDIUM: Medium = Medium::Directory;
+    const PROMPT_LEASES: Capability = TIMED;
+    const PRIVATE_FILES: Capability =
+        Capability::No("object_store makes files as the umask says: keep the folder private");
+
+    async fn open(place: &Place) -> Result<Store> {
+        in_folder("file", place).await
+    }
+
+    fn name() -> &'static str {
+        "file"
+    }
+}
+
 /// A store that is no folder: each place is a prefix below the base.
 struct Elsewhere;
 
 impl Subject for Elsewhere {
     type Backend = Store;
     const MEDIUM: Medium = Medium::External;
+    const PROMPT_LEASES: Capability = TIMED;
 
     async fn open(place: &Place) -> Result<Store> {
         let Some(base) = place.base() else {
             return Err(Error::internal("the suite did not say where the store is"));
         };
-        let url = format!("{base}/{}", place.name());
-        ground::remember(&url);
-        sessionlog::open(&url).await
+        ground::open(&ground::within(base, place.name())).await
     }
 
     fn name() -> &'static str {
-        "elsewhere"
+        "object storage"
     }
 }

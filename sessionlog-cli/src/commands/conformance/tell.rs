@@ -80,7 +80,7 @@ impl<'c, 'a, 'io> Teller<'c, 'a, 'io> {
             false => ProgressDrawTarget::hidden(),
         };
         if !cx.json() {
-            let (url, place) = (line(url), ground.shown());
+            let (url, place) = (line(sessionlog::shown(url)), ground.shown());
             writeln!(cx.err(), "testing {url} in {}", line(&place))?;
         }
         let bar = ProgressBar::with_draw_target(Some(laws.len() as u64), target);
@@ -124,7 +124,7 @@ pub(super) fn end(
 ) -> Outcome {
     if cx.json() {
         cx.json_line(&Line::Summary(Summary {
-            store: url,
+            store: sessionlog::shown(url),
             subject: report.subject,
             budget: report.budget,
             laws: report.outcomes.len(),
