@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -162,7 +163,8 @@ impl Location {
     ///
     /// # Errors
     /// `InvalidInput` for an option that is wrong, unknown or missing; `Unsupported` for a scheme
-    /// whose Cargo feature is off; `Unavailable` if the thread can't be started.
+    /// whose Cargo feature is off, and for a folder
+    /// that holds something else; `Unavailable` if the thread can't be started.
     pub fn connect(&self) -> Result<(Arc<dyn ObjectStore>, Path)> {
         let inner = self.client()?;
         let store = match self.probe {
@@ -177,7 +179,7 @@ impl Location {
 
     fn client(&self) -> Result<Arc<dyn ObjectStore>> {
         match self.scheme {
-            Scheme::File => Ok(files()),
+            Scheme::File => files(&self.bucket),
             #[cfg(feature = "s3")]
             Scheme::S3 => super::clouds::s3(&self.bucket, &self.settings),
             #[cfg(feature = "gcs")]
@@ -199,8 +201,28 @@ impl Location {
 }
 
 /// Files from the root of the file system, so that opening a folder that is not there makes nothing.
-fn files() -> Arc<dyn ObjectStore> {
-    Arc::new(LocalFileSystem::new().with_fsync(true))
+/// A folder with something else in it, such as a store of another backend, is not mixed with.
+fn files(path: &str) -> Result<Arc<dyn ObjectStore>> {
+    let foreign = || {
+        Error::unsupported(format!(
+            "this is no folder of objects but something else, give one of its own: {path}"
+        ))
+    };
+    match std::fs::read_dir(path) {
+        Ok(entries) => {
+            let mut names = entries.flatten().map(|entry| entry.file_name()).peekable();
+            if names.peek().is_some() && !names.any(|name| name == "v1") {
+                return Err(foreign());
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(foreign()),
+        Err(error) => {
+            let told = format!("can't read the folder: {path}");
+            return Err(Error::unavailable(told).with_source(error));
+        }
+    }
+    Ok(Arc::new(LocalFileSystem::new().with_fsync(true)))
 }
 
 fn folder(path: &str) -> Result<Path> {

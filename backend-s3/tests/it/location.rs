@@ -53,6 +53,19 @@ fn a_folder_is_made_by_the_first_write_and_not_before() {
 }
 
 #[test]
+fn a_folder_with_something_else_is_not_mixed_with() {
+    let root = tempfile::tempdir().unwrap();
+    let url = format!("file:{}", root.path().display());
+    fs::write(root.path().join("else"), "").unwrap();
+    for url in [url.clone(), format!("{url}/else")] {
+        let error = refused(&url);
+        assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+    fs::create_dir(root.path().join("v1")).unwrap();
+    Location::parse(&url).unwrap().connect().unwrap();
+}
+
+#[test]
 fn what_is_wrong_with_a_url_is_said() {
     for (url, says) in [
         ("bucket/prefix", "s3:bucket/prefix"),
