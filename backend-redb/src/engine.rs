@@ -1,6 +1,7 @@
 //! The open database: for reading until the first write, then for both.
 
 use std::fs::File;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ use crate::disk::Disk;
 use crate::failure::{failed, unpanicked};
 use crate::file::{Header, StoreFile, check_marker};
 use crate::overlay::Overlay;
+
+/// The header is waited for at least this long: every commit locks it for a flush.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How redb has the file open.
 enum Handle {
@@ -110,6 +114,11 @@ impl Engine {
         builder
     }
 
+    /// How long the header may be locked by others.
+    fn patience(&self) -> Duration {
+        self.options.busy_timeout.max(PATIENCE)
+    }
+
     pub(crate) fn mode(&self) -> ConcurrencyMode {
         if self.options.exclusive {
             ConcurrencyMode::ExclusiveWriter
@@ -192,9 +201,8 @@ impl Engine {
         };
         let before = Header::read(&file).map_err(os_failed("read", self.file.path()))?;
         let backend = FileBackend::new(reopen(&self.file)?).map_err(failed("open the store"))?;
-        let opened = self
-            .builder(self.mode())
-            .open_read_only_with_backend(backend);
+        let disk = Disk::plain(backend, self.patience());
+        let opened = self.builder(self.mode()).open_read_only_with_backend(disk);
         let handle = match opened {
             Ok(database) => Handle::Reader(database),
             // Left open by something that died: only a writer may mend it.
@@ -261,9 +269,9 @@ impl Engine {
         let file = open_write(self.file.path()).map_err(os_failed("open", self.file.path()))?;
         let backend = FileBackend::new(file).map_err(failed(what))?;
         let disk = if self.options.exclusive {
-            Disk::keeping(backend)
+            Disk::keeping(backend, self.patience())
         } else {
-            Disk::plain(backend)
+            Disk::plain(backend, self.patience())
         };
         self.builder(self.mode())
             .create_with_backend(disk)
@@ -303,7 +311,7 @@ impl Engine {
         let open = match self.open_for_writing() {
             Ok(Some(open)) => open,
             Ok(None) => return Err(Refused::Broken(Error::not_found("there is no store"))),
-            Err(error) if is_open_elsewhere(&error) => return Err(Refused::Busy),
+            Err(error) if is_locked(&error) => return Err(Refused::Busy),
             Err(error) => return Err(Refused::Broken(error)),
         };
         let Handle::Writer(database) = &open.handle else {
@@ -357,6 +365,11 @@ fn closed(error: &Error) -> bool {
     matches!(source(error), Some(redb::Error::DatabaseClosed))
 }
 
-fn is_open_elsewhere(error: &Error) -> bool {
-    matches!(source(error), Some(redb::Error::DatabaseAlreadyOpen))
+/// Whether another process has the store for itself alone, or writes.
+fn is_locked(error: &Error) -> bool {
+    match source(error) {
+        Some(redb::Error::DatabaseAlreadyOpen) => true,
+        Some(redb::Error::Io(error)) => error.kind() == io::ErrorKind::WouldBlock,
+        _ => false,
+    }
 }

@@ -1,5 +1,6 @@
 //! What redb's errors mean to a caller.
 
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sessionlog_core::{Error, Place, Result};
@@ -13,6 +14,12 @@ pub(crate) fn failed<E: Into<redb::Error>>(what: &str) -> impl FnOnce(E) -> Erro
     move |source| {
         let source = source.into();
         if let redb::Error::Io(error) = source {
+            if error.kind() == ErrorKind::WouldBlock {
+                return Error::unavailable(format!(
+                    "can't {what}, another process kept the store busy, try again later"
+                ))
+                .with_source(redb::Error::Io(error));
+            }
             return refused(&format!("can't {what}"), error);
         }
         match &source {

@@ -70,6 +70,9 @@ impl Options {
 
     /// How long a write waits while another process writes, before it gives up with `Unavailable`.
     /// 10 seconds by default.
+    ///
+    /// A read waits as long, and at least a second, while another process
+    /// [compacts](crate::Redb::compact) the store, or is halted in the middle of a commit.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;

@@ -61,18 +61,61 @@ fn a_lock_that_is_held_for_too_long_is_told_and_the_next_append_works() {
     let path = dir.path().join("store.redb");
     let quick = Options::default().busy_timeout(Duration::from_millis(100));
     let store = Redb::open(&path, quick).unwrap();
-    append(&store, &session, &["1"]).unwrap();
     let mut builder = redb::Builder::new();
     builder.set_concurrency_mode(redb::ConcurrencyMode::MultiWriter);
     let other = builder.open(&path).unwrap();
-    let held = other.begin_write().unwrap();
-    let error = append(&store, &session, &["1"]).unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(error.to_string().contains("100 ms"), "{error}");
-    assert_eq!(read(&store, &session).unwrap().len(), 2);
-    held.abort().unwrap();
-    append(&store, &session, &["2"]).unwrap();
-    assert_eq!(tail(&store, &session), 3);
+    // The first time the handle has not written yet, the second time it has.
+    for n in 1..3 {
+        let held = other.begin_write().unwrap();
+        let error = append(&store, &session, &["1"]).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("100 ms"), "{error}");
+        let error = block_on(store.compact()).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+        let error = block_on(store.repair(&session.id, true)).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(read(&store, &session).unwrap().len(), n);
+        let fresh = Redb::open(&path, Options::default()).unwrap();
+        assert_eq!(block_on(fresh.verify(&session.id)).unwrap(), []);
+        held.abort().unwrap();
+        append(&store, &session, &["2"]).unwrap();
+        assert_eq!(tail(&store, &session), n as u64 + 1);
+    }
+}
+
+/// Somebody holds the lock that redb holds for moments, for longer than that: while it compacts, or
+/// because it is halted.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_header_that_is_locked_for_too_long_is_told_and_the_next_use_works() {
+    use redb::StorageBackend;
+    use redb::backends::FileBackend;
+    use std::ops::Bound;
+
+    let (dir, store, session) = with_events(1);
+    drop(store);
+    let path = dir.path().join("store.redb");
+    let quick = Options::default().busy_timeout(Duration::ZERO);
+    let store = Redb::open(&path, quick.clone()).unwrap();
+    let file = std::fs::File::options().read(true).write(true).open(&path);
+    let other = FileBackend::new(file.unwrap()).unwrap();
+    let header = (Bound::Included(0), Bound::Excluded(1));
+    for n in 1..3 {
+        assert!(other.try_lock_range(header.0, header.1).unwrap());
+        let refused = [
+            read(&store, &session).map(drop).unwrap_err(),
+            append(&store, &session, &["1"]).map(drop).unwrap_err(),
+            block_on(store.compact()).map(drop).unwrap_err(),
+            Redb::open(&path, quick.clone()).map(drop).unwrap_err(),
+        ];
+        for error in refused {
+            assert_eq!(*error.kind(), ErrorKind::Unavailable, "{error}");
+            assert!(error.to_string().contains("busy"), "{error}");
+        }
+        other.unlock_range(header.0, header.1).unwrap();
+        append(&store, &session, &["2"]).unwrap();
+        assert_eq!(read(&store, &session).unwrap().len(), n + 1);
+    }
 }
 
 /// Case 18: a limit on the length of files stands for a full disk.
