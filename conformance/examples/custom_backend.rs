@@ -25,11 +25,16 @@ pub(crate) struct Journal {
 }
 
 /// A line: a change of one life of one session.
-#[derive(Serialize, Deserialize)]
-struct Line(SessionId, Incarnation, Token, Change);
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Line(
+    pub(crate) SessionId,
+    pub(crate) Incarnation,
+    pub(crate) Token,
+    pub(crate) Change,
+);
 
-#[derive(Serialize, Deserialize)]
-enum Change {
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Change {
     Create,
     Append(Vec<(EventId, Timestamp, Kind, String)>, Option<SeqNum>),
     /// A lease; taken from its holder, or not.
@@ -39,7 +44,7 @@ enum Change {
     Remove(BlobId),
 }
 
-type Token = Option<FencingToken>;
+pub(crate) type Token = Option<FencingToken>;
 type End<'a> = MutexGuard<'a, Option<(File, Sum)>>;
 
 impl Journal {
@@ -148,7 +153,7 @@ fn lost() -> Error {
 }
 
 /// Does what was done; what memory refused then, it refuses again.
-async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
+pub(crate) async fn replay(memory: &Memory, Line(id, incarnation, token, change): Line) {
     let session = SessionRef { id, incarnation };
     match change {
         Change::Create => drop(memory.create(&session).await),
@@ -182,7 +187,7 @@ fn stored(text: String) -> Data {
     Data::from_stored(text.into())
 }
 
-fn one(content: Vec<u8>) -> Pieces {
+pub(crate) fn one(content: Vec<u8>) -> Pieces {
     stream::iter([Ok(content.into())]).boxed()
 }
 

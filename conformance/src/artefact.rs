@@ -27,6 +27,14 @@ pub(crate) struct Artefact {
     /// Where a child was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kill: Option<KillAt>,
+    /// Which requests met which faults.
+    #[cfg(feature = "objects")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) faults: Option<crate::objects::Script>,
+    /// The world of several writers.
+    #[cfg(feature = "objects")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) world: Option<crate::objects::World>,
 }
 
 /// The end of a child.
@@ -42,6 +50,22 @@ impl Artefact {
     pub(crate) fn of_kill(kill: KillAt) -> Self {
         Self {
             kill: Some(kill),
+            ..Self::default()
+        }
+    }
+
+    #[cfg(feature = "objects")]
+    pub(crate) fn of_faults(faults: crate::objects::Script) -> Self {
+        Self {
+            faults: Some(faults),
+            ..Self::default()
+        }
+    }
+
+    #[cfg(feature = "objects")]
+    pub(crate) fn of_world(world: crate::objects::World) -> Self {
+        Self {
+            world: Some(world),
             ..Self::default()
         }
     }

@@ -123,10 +123,6 @@ impl FromStr for Level {
 
 /// What a law asks of the subject or the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    dead_code,
-    reason = "the laws of object stores come with the next change"
-)]
 pub(crate) enum Need {
     /// The medium is a folder.
     Folder,

@@ -146,6 +146,17 @@ macro_rules! conformance {
             g09_the_holder_in_another_process_is_told
             g09_a_killed_holder_is_replaced_at_once
             y08_files_are_private_whatever_the_umask
+            g18_object_faults_leave_one_copy_of_a_batch
+            g08_object_faults_let_no_old_writer_in
+            g04_object_faults_never_shorten_a_read
+            g11_object_faults_put_no_snapshot_ahead
+            g17_object_faults_bring_nothing_back
+            a01_object_faults_leave_blobs_whole_or_absent
+            g08_writers_that_take_over_among_object_faults_lose_nothing
+            g17_a_delete_among_writers_and_object_faults_is_final
+            g13_an_operation_ends_when_no_request_gets_through
+            g05_a_store_that_ignores_conditions_is_refused
+            g06_a_store_whose_lists_lag_is_refused
         }
     };
 }

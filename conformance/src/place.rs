@@ -98,10 +98,6 @@ impl Place {
 
     /// The place of one of several clients of an object store. It has no folder.
     #[cfg(feature = "objects")]
-    #[expect(
-        dead_code,
-        reason = "the laws of object stores come with the next change"
-    )]
     pub(crate) fn of_objects(name: &str, objects: Arc<dyn object_store::ObjectStore>) -> Self {
         Self {
             objects,

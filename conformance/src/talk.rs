@@ -69,7 +69,7 @@ impl Dice {
         (self.0 >> 11) % end.max(1)
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let at = self.below(from.len() as u64);
         from.get(usize::try_from(at).unwrap_or(0))
     }

@@ -24,6 +24,7 @@ mod g19_branches;
 mod g19_history;
 mod g20_resume;
 mod l0_harness;
+mod l8_objects;
 
 use crate::{Law, kill, model};
 
@@ -58,6 +59,7 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         kill::LAWS,
         kill::TURN_LAWS,
         kill::PROCESS_LAWS,
+        l8_objects::LAWS,
     ]
     .into_iter()
     .flatten()

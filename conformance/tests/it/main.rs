@@ -1,8 +1,10 @@
 //! The suite on backends that pass, and on backends that must not.
 
 mod custom;
+mod head_log;
 mod ids;
 mod memory;
+mod object_log;
 mod objects;
 mod said;
 mod third_party;

@@ -13,6 +13,7 @@ mod files;
 mod lease;
 mod log;
 mod memory;
+mod objects;
 mod opening;
 mod replay;
 mod retry;
@@ -134,6 +135,7 @@ pub(crate) fn must_fail<S: Subject>(child: &str, expected: &[&str]) {
     let options = match S::MEDIUM {
         // What memory can do it does at once.
         Medium::Memory => options.with_patience(60),
+        Medium::ObjectStore => options.with_patience(400),
         _ => options.with_child(ChildCommand::test(child)),
     };
     must_fail_with::<S>(&options, expected);
@@ -171,6 +173,7 @@ fn every_law_has_a_twin() {
         .chain(opening::OTHERS)
         .chain(beside::ALL)
         .chain(replay::ALL)
+        .chain(objects::ALL)
         .chain(files::ALL)
         .chain(files::OTHERS)
         .flat_map(|(_, laws)| laws.iter().copied())

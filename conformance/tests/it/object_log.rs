@@ -1,0 +1,21 @@
+//! A correct object log.
+
+use sessionlog_conformance::{Capability, Medium, Place, Subject, conformance};
+use sessionlog_core::Result;
+
+use crate::head_log::{Flaw, HeadLog};
+
+struct Heads;
+
+impl Subject for Heads {
+    type Backend = HeadLog;
+    const MEDIUM: Medium = Medium::ObjectStore;
+    const PROMPT_LEASES: Capability = Capability::No("a lease ends when it is given back");
+    const GROUP_COMMIT: Capability = Capability::No("each append is a put of its own");
+
+    async fn open(place: &Place) -> Result<HeadLog> {
+        HeadLog::open(place.objects(), place.name(), Flaw::None).await
+    }
+}
+
+conformance!(Heads);
