@@ -207,6 +207,9 @@ impl Objects {
     pub(crate) async fn pause(&self, tries: u32) {
         let most = self.options.pause.saturating_mul(1 << tries.min(10));
         let most = most.min(self.options.longest_pause);
+        if most.is_zero() {
+            return;
+        }
         let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(2);
         Delay::new(Duration::from_micros(micros / 2 + random() % (micros / 2))).await;
     }

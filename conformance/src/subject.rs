@@ -60,8 +60,8 @@ pub trait Subject: Sized + 'static {
     const ERASES_BYTES: Capability = Capability::Yes;
     /// Files and folders can be read by their owner alone, whatever the umask.
     const PRIVATE_FILES: Capability = Capability::Yes;
-    /// Opening an object store that ignores conditions, or whose lists lag behind what was written,
-    /// is refused.
+    /// An object store that ignores conditions, or whose lists lag behind what was written, is refused
+    /// before a session is stored in it.
     const REFUSES_UNFIT_STORES: Capability = Capability::Yes;
 
     /// Laws that the backend is known to break, each with the reason: they are told as known instead

@@ -14,6 +14,7 @@ mod garbage;
 mod gcs;
 mod golden;
 mod location;
+mod objects;
 mod repair;
 mod requests;
 mod runtimes;

@@ -52,9 +52,9 @@ laws! {
         "When no request gets through, every operation ends in `Unavailable` or `Indeterminate`, and works again afterwards.",
         ForcedLeases;
     g05_a_store_that_ignores_conditions_is_refused,
-        "A store that ignores the conditions of puts is refused when it is opened.",
+        "No session is stored in a store that ignores the conditions of puts.",
         RefusesUnfitStores;
     g06_a_store_whose_lists_lag_is_refused,
-        "A store whose lists lag behind its puts is refused when it is opened.",
+        "No session is stored in a store whose lists lag behind its puts.",
         RefusesUnfitStores;
 }

@@ -9,6 +9,7 @@ use super::{Fault, Faulty, Op, Request};
 use crate::Place;
 use crate::bench::Bench;
 use crate::breach::{Held, breach, ensure_err};
+use crate::make::life;
 
 pub(crate) async fn g05_a_store_that_ignores_conditions_is_refused(bench: &Bench) -> Held {
     refused(
@@ -39,9 +40,18 @@ async fn refused(
 ) -> Held {
     let store = Arc::new(Faulty::new(Arc::new(InMemory::new()), verdict));
     let place = Place::of_objects("unfit", store);
-    let opened = (bench.subject.open)(&place).await;
-    let refusal = opened.map(drop);
-    ensure_err!(refusal, ErrorKind::Unsupported, "opening {what}");
+    let session = life("s", 1)?;
+    // It may be looked at when it is opened, or when something is about to be stored in it.
+    let refusal = async {
+        let backend = (bench.subject.open)(&place).await?;
+        backend.create(&session).await
+    };
+    let refusal = refusal.await;
+    ensure_err!(
+        refusal,
+        ErrorKind::Unsupported,
+        "storing a session in {what}"
+    );
     match refusal {
         Err(error) if error.message().is_empty() => Err(breach("a refusal without a reason")),
         _ => Ok(()),

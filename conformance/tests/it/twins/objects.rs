@@ -114,6 +114,7 @@ twins! { "objects", over_objects;
         g17_a_deleted_life_is_refused_by_the_next,
     ]
     saves_by_memory SavesByMemory [
+        g11_object_faults_put_no_snapshot_ahead,
     ]
     probes_no_conditions ProbesNoConditions [
         g05_a_store_that_ignores_conditions_is_refused,
