@@ -13,7 +13,6 @@ use crate::objects::Objects;
 use crate::options::Options;
 use crate::seat::{Seat, What};
 use crate::site::Location;
-use crate::site::guard::{Desk, Guarded};
 
 /// Sessions that a handle remembers; those in use are remembered however many they are.
 const SEATS: usize = 4096;
@@ -55,15 +54,6 @@ impl Bucket {
             }),
             seats: Arc::default(),
         }
-    }
-
-    /// As [`new`](Self::new), but the store is probed before the first write, with at most 12
-    /// requests: where sessions would not be safe, every write is refused as `Unsupported`, with the
-    /// reason.
-    pub fn probed(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>, options: Options) -> Self {
-        let prefix = prefix.into();
-        let guarded = Guarded::new(store, prefix.clone(), Desk::default());
-        Self::new(Arc::new(guarded), prefix, options)
     }
 
     /// Uses the store at a place, which is probed before the first write unless the place says not

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sessionlog_core::Result;
+use sessionlog_core::{Error, Result};
 
 use crate::head::{Sort, State};
 use crate::run::Step;
@@ -51,11 +51,22 @@ impl Seat {
         if sort == Sort::Fence {
             self.mark(desk, &mut state).await?;
         }
+        let before = &view.state;
+        let says = (state.incarnation, state.token, &state.grant)
+            != (before.incarnation, before.token, &before.grant);
         let fence = View::new(state, view.held.get().cloned(), false);
         let Step::Done(fence) = self.write(desk, fence, &[]).await? else {
             return Ok(Step::Again);
         };
-        let slots = self.slots().await.inspect_err(|_| self.forget())?;
+        let slots = self.slots().await.map_err(|error| {
+            self.forget();
+            match says {
+                // The fence is the grant or the creation, and it is written.
+                true => Error::indeterminate("it was written, but not seen in its place")
+                    .with_source(error),
+                false => error,
+            }
+        })?;
         if slots.first() != Some(&fence.state.slot) {
             self.forget();
             return Ok(Step::Again);
@@ -111,7 +122,7 @@ impl Seat {
 
     /// Makes sure that the session is in the index. Cost: nothing, but for a session whose creation
     /// was broken off: 1 PUT. A list looks whether such a session is still there.
-    async fn mark(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
+    pub(crate) async fn mark(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
         if !state.marked && !desk.marked {
             self.put_unsure(&self.marker(state)).await?;
             desk.marked = true;

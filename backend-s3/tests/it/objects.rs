@@ -42,7 +42,7 @@ impl Subject for Probed {
     const MEDIUM: Medium = Medium::ObjectStore;
 
     async fn open(place: &Place) -> Result<Bucket> {
-        Ok(Bucket::probed(place.objects(), place.name(), hasty()))
+        Bucket::probed(place.objects(), place.name(), hasty()).await
     }
 }
 

@@ -3,6 +3,7 @@
 use sessionlog_core::{Event, SeqNum, SessionRef, Severity, Snapshot, Store};
 
 use super::Fault;
+use super::history::Life;
 use super::play::{Play, marker};
 use crate::bench::{Ask, Handle};
 use crate::breach::{Held, breach, ensure, ensure_eq};
@@ -57,15 +58,17 @@ impl Play<'_> {
         let history = self.history();
         match head {
             Ok((session, _)) => {
-                ensure_eq!(
-                    ids,
-                    vec![session.id.clone()],
-                    "the sessions `s` of the store"
-                );
                 let life = history.lives.iter().position(|l| l.session == session);
                 let life = life.ok_or_else(|| breach("a life is there that nobody created"))?;
-                let dead = history.lives.get(life).is_some_and(|l| l.dead.is_some());
-                ensure!(!dead, "a session is there after its delete had returned");
+                let is = |what: fn(&Life) -> bool| history.lives.get(life).is_some_and(what);
+                ensure!(
+                    !is(|l| l.dead.is_some()),
+                    "a session is there after its delete had returned"
+                );
+                ensure!(
+                    ids == [session.id] || (ids.is_empty() && !is(|l| l.listed)),
+                    "the list has {ids:?} of a session that is there and was written to"
+                );
                 Ok(Some(life))
             }
             Err(error) if error.is_not_found() => {
@@ -127,11 +130,11 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// No object has content of a life whose delete returned; unless a request came late, which
-    /// nobody can prevent.
+    /// No object has content of a life whose delete returned; unless a request came late, or a writer
+    /// was in the middle of something, which nobody can prevent.
     async fn nothing_stays(&self) -> Held {
         let faults = self.conductor.faults();
-        if faults.values().any(|f| matches!(f, Fault::Late(_))) {
+        if self.at_once || faults.values().any(|f| matches!(f, Fault::Late(_))) {
             return Ok(());
         }
         let dead: Vec<_> = {
@@ -214,6 +217,8 @@ impl Play<'_> {
             "the last event"
         );
         ensure_eq!(log.len() as u64, range.end.get(), "events in the log");
+        let listed = store.ids().await?.contains(&session.id);
+        ensure!(listed, "a session is not listed after an append to it");
         Ok(())
     }
 }

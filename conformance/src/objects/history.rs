@@ -39,8 +39,10 @@ pub(super) struct Grant {
 /// A session, in one life.
 pub(super) struct Life {
     pub(super) session: SessionRef,
-    /// A create was acknowledged.
+    /// It is known to be there: a create was acknowledged, or refused because it is.
     pub(super) created: bool,
+    /// A create, a lease or an append was acknowledged, so it must be in the list.
+    pub(super) listed: bool,
     /// When the first delete was asked for, and when one was acknowledged.
     pub(super) dying: Option<Moment>,
     pub(super) dead: Option<Moment>,

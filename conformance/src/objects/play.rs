@@ -51,6 +51,8 @@ pub(super) struct Play<'a> {
     history: RefCell<History>,
     leases: RefCell<Vec<Option<Lease>>>,
     traced: bool,
+    /// Clients do things at the same time.
+    pub(super) at_once: bool,
 }
 
 impl<'a> Play<'a> {
@@ -85,6 +87,7 @@ impl<'a> Play<'a> {
             leases: RefCell::new((0..clients).map(|_| None).collect()),
             clients: opened,
             traced,
+            at_once: stage.is_some(),
         })
     }
 
@@ -115,6 +118,7 @@ impl<'a> Play<'a> {
         history.lives.push(Life {
             session: life("s", 700 + n as u64)?,
             created: false,
+            listed: false,
             dying: None,
             dead: None,
             seen: SeqNum::ZERO,
@@ -165,6 +169,7 @@ impl<'a> Play<'a> {
             ensure_eq!(there, session, "the life that is there after a create");
             if let Some(life) = self.history().lives.get_mut(life) {
                 life.created = true;
+                life.listed |= created.is_ok();
             }
             return Ok(true);
         }
@@ -215,9 +220,16 @@ impl<'a> Play<'a> {
                 *held = Some(lease);
             }
             self.bench.sometimes("take-overs", 1);
+            self.listed(life);
             return Ok(Some(token));
         }
         Ok(None)
+    }
+
+    fn listed(&self, life: usize) {
+        if let Some(life) = self.history().lives.get_mut(life) {
+            life.listed = true;
+        }
     }
 
     fn others_asked(&self, client: usize, since: u64) -> bool {
@@ -313,6 +325,7 @@ impl<'a> Play<'a> {
             batch.acked.get_or_insert((now, range.clone()));
             (batch.life, batch.token)
         };
+        self.listed(life);
         let dead = self.history().lives.get(life).and_then(|l| l.dead);
         ensure!(
             dead.is_none_or(|dead| asked < dead),
