@@ -52,7 +52,7 @@ pub(super) async fn search(
     }
     bench.sometimes("scripts", scripts);
     for seed in 0..search.random {
-        let per_mille = [40, 150, 350][usize::try_from(seed % 3).unwrap_or(0)];
+        let per_mille = 40 + 150 * (seed % 3);
         let plan = Plan::Chance(Chance::new(seed, per_mille));
         one(bench, clients, plan, &work).await?;
     }

@@ -4,6 +4,37 @@
 //! around any [`ObjectStore`](object_store::ObjectStore). The laws of L8 run on every subject of
 //! [`Medium::ObjectStore`](crate::Medium::ObjectStore); the wrappers are as good for tests and
 //! benchmarks of your own.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use object_store::ObjectStore;
+//! use sessionlog_conformance::{Medium, Place, Subject};
+//! use sessionlog_core::Result;
+//! # use sessionlog_core::Memory as MyBackend;
+//! # trait Open { async fn open(_: Arc<dyn ObjectStore>, _: &str, _: Tries) -> Result<MyBackend> {
+//! #     Ok(MyBackend::new())
+//! # } }
+//! # impl Open for MyBackend {}
+//! # struct Tries(u32);
+//!
+//! struct Mine;
+//!
+//! impl Subject for Mine {
+//!     type Backend = MyBackend;
+//!     const MEDIUM: Medium = Medium::ObjectStore;
+//!
+//!     async fn open(place: &Place) -> Result<MyBackend> {
+//!         let store: Arc<dyn ObjectStore> = place.objects();
+//!         MyBackend::open(store, place.name(), Tries(3)).await
+//!     }
+//! }
+//! # let place = Mine::open;
+//! # let _ = place;
+//! ```
+//!
+//! Open it so that what is dangerous happens often: few tries and no pause between them, small
+//! thresholds for whatever is merged, sealed or collected. A deadline for requests must be long: in
+//! worlds of several writers a request waits for its turn, by no clock.
 
 mod cloud;
 mod conductor;

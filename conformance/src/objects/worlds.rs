@@ -139,7 +139,7 @@ async fn told(bench: &Bench, world: World) -> Held {
 async fn run(bench: &Bench, world: &World, traced: bool) -> (Held, Script) {
     let mut faults = Script::new();
     let ran = run_with(bench, world, traced, |conductor| {
-        faults = conductor.faults()
+        faults = conductor.faults();
     })
     .await;
     (ran, faults)
