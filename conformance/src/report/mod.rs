@@ -5,13 +5,14 @@ mod outcome;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use self::matrix::Matrix;
+use self::matrix::{Cell, Matrix};
 pub use self::outcome::{Outcome, Verdict};
-use crate::Budget;
+use crate::{Budget, Level};
 
 /// Every law on one subject.
 #[derive(Clone, Debug, Serialize)]
@@ -76,6 +77,21 @@ impl Report {
             };
         }
         out
+    }
+
+    /// How many laws of each level came out how: a row of a table of several subjects.
+    pub fn by_level(&self) -> Vec<(Level, String)> {
+        let mut cells: BTreeMap<Level, Cell> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            cells
+                .entry(outcome.level)
+                .or_default()
+                .count(&outcome.verdict);
+        }
+        let cells = cells.into_iter();
+        cells
+            .map(|(level, cell)| (level, cell.to_string()))
+            .collect()
     }
 
     /// How many laws came out how, in a line.

@@ -1,7 +1,4 @@
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::Level;
 
 fn outcome(law: &'static str, guarantee: &str, level: Level, verdict: Verdict) -> Outcome {
     Outcome {
@@ -56,6 +53,10 @@ fn the_matrix_counts_by_guarantee_and_level() {
     let rows =
         "| | L1 | L3 |\n|---|---|---|\n| G9 | 1 ok, 1 skipped | 1 known |\n| G10 |  | 1 RED |\n";
     assert!(table.contains(rows), "{table}");
+    let row = report().by_level();
+    let cells = ["1 ok, 1 skipped", "1 known, 1 RED"].map(str::to_owned);
+    let levels = [Level::Contract, Level::Kill];
+    assert_eq!(row, levels.into_iter().zip(cells).collect::<Vec<_>>());
     let text = report().to_string();
     let row = format!("\nG9   {:>20}{:>20}\n", "1 ok, 1 skipped", "1 known");
     assert!(text.contains(&row), "{text}");

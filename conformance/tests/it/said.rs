@@ -106,6 +106,12 @@ fn each_failure_is_saved_with_its_page() {
     assert_eq!(again.failed(), [LIMITS[1]]);
 }
 
+#[test]
+#[should_panic(expected = "laws without a test: [\"l0_the_place_is_used\", ")]
+fn a_law_that_the_macro_forgets_is_red() {
+    sessionlog_conformance::test_matrix::<Candid>("it::said", &["l0_places_are_apart"]);
+}
+
 static SEEN: Mutex<Vec<(std::path::PathBuf, Option<String>)>> = Mutex::new(Vec::new());
 
 struct Placed;

@@ -15,8 +15,14 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "sessionlog-conformance",
         &["sessionlog-core", "sessionlog-crashfs"],
-        // With a feature on that not everybody wants.
-        &["sessionlog-conformance"],
+        // Itself, with every feature; the stores of the README's matrix.
+        &[
+            "sessionlog-conformance",
+            "sessionlog-backend-jsonl",
+            "sessionlog-backend-redb",
+            "sessionlog-backend-s3",
+            "sessionlog-backend-sqlite",
+        ],
     ),
     (
         "sessionlog-backend-jsonl",
