@@ -21,6 +21,10 @@ use sessionlog_core::{Error, Memory, Result};
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
 const BEGIN: &str =
     "<!-- matrix: cargo run -p sessionlog-conformance --example matrix -- --write -->\n";
+const WORDS: &str = "\
+Each cell is a number of laws: held, skipped because they are not promised, broken. The last row must be
+red: `LocalFileSystem` flushes nothing unless it is asked to.
+";
 const END: &str = "<!-- end of matrix -->\n";
 
 /// A subject with its constants, and how it is opened.
@@ -184,7 +188,7 @@ fn matrix() -> std::result::Result<(String, bool), Box<Report>> {
     let levels: Vec<Level> = levels.into_keys().collect();
     let head: Vec<_> = levels.iter().map(Level::to_string).collect();
     let mut table = format!(
-        "| | {} |\n|---|{}\n",
+        "{WORDS}\n| | {} |\n|---|{}\n",
         head.join(" | "),
         "---|".repeat(levels.len())
     );
