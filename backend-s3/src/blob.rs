@@ -93,7 +93,13 @@ impl BlobStore for Bucket {
 }
 
 impl Bucket {
-    async fn may_write(&self, session: &SessionRef, token: Option<FencingToken>) -> Result<()> {
+    /// # Errors
+    /// `NotFound`, `Fenced`.
+    pub(crate) async fn may_write(
+        &self,
+        session: &SessionRef,
+        token: Option<FencingToken>,
+    ) -> Result<()> {
         let view = self.seat(&session.id).fresh().await?;
         view.is(session)?;
         fence(token, view.state.token)

@@ -14,8 +14,9 @@ impl LeaseStore for Bucket {
         let owner = request.owner.clone();
         let what = What::Acquire(request);
         match self.seat(&session.id).submit(session, what).await? {
-            Done::Granted(token, expires) => {
-                Ok(Lease::new(session.clone(), token, owner, Some(expires), ()))
+            Done::Granted(token, expires, end) => {
+                let lease = Lease::new(session.clone(), token, owner, Some(expires), ());
+                Ok(lease.with_end(end))
             }
             _ => Err(Error::internal("a grant without a token")),
         }
@@ -24,7 +25,7 @@ impl LeaseStore for Bucket {
     async fn renew(&self, lease: &mut Lease, ttl: Duration) -> Result<()> {
         let what = What::Renew(lease.owner.clone(), lease.token, ttl);
         let seat = self.seat(&lease.session.id);
-        if let Done::Granted(_, expires) = seat.submit(&lease.session, what).await? {
+        if let Done::Granted(_, expires, _) = seat.submit(&lease.session, what).await? {
             lease.expires_at = Some(expires);
         }
         Ok(())

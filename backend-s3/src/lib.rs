@@ -35,14 +35,22 @@
 //! | head, elsewhere; 1 LIST alone if nothing changed | | 1 | 1 | |
 //! | read: as head, and for each chunk, or 4 MiB of one | | 1 | | |
 //! | save a snapshot: as head, and | 1 | 1 | | |
+//! | … under a lease, a look behind it | | 1 | | |
 //! | latest snapshot: as head, and | | 1 | | |
+//! | open and project in one go, where the snapshot is at the end of the log | | 2 | 1 | |
+//! | project a session that is open; the two at once | | 1 | 1 | |
+//! | open and acquire | 1 | 1 | 2 | |
+//! | open and wake: as acquire, and beside it | | 1 | | |
 //! | a follower's look; every 16th is a LIST and a GET | | 1 | | |
 //! | list, for each 1,000 sessions | | | 1 | |
 //! | scan of snapshots: as list, and for each session | | 1 | | |
 //! | delete, for each 1,000 objects | 2 | 1 | 2 | 1 |
 //!
 //! An append sends the events that are in no chunk again: at most [`Options::seal_bytes`], half of
-//! it on average. A grant or a release where another handle wrote last is a take-over.
+//! it on average. A grant or a release where another handle wrote last is a take-over. Every call
+//! looks at the head once, however many reads it comes to. A projection whose snapshot is behind the
+//! end of the log reads the events from the one before the snapshot on, which is proven by it:
+//! 1 GET for each chunk that they are in, 1 more if the newest head is a fence, a grant or a release.
 //!
 //! # Limits
 //!
@@ -50,8 +58,9 @@
 //!   next append takes it back: several requests each, and a small fence that is kept for a day. Fine
 //!   for messages from outside, not for two writers in turn all day.
 //! - A blob is held in memory while it is stored. A token is checked before a blob or a snapshot is
-//!   put, and behind a blob once more, not in the same step: such a put that arrives late is a blob
-//!   that nothing names, or a snapshot that is proven before it is believed.
+//!   put and once more behind it, not in the same step. What was put under a lease that was lost
+//!   meanwhile is taken back; what arrives later still is a blob that nothing names, or a snapshot
+//!   that is proven before it is believed.
 //! - A process that dies between making a session and listing it leaves one that is listed with its
 //!   next write. One that is deleted at the very moment in which it is made may stay in lists, as
 //!   not found, until garbage is collected.

@@ -10,7 +10,7 @@ use sessionlog_core::{
 };
 
 use crate::Bucket;
-use crate::read::read;
+use crate::read::{Begin, read};
 use crate::seat::{Done, What};
 
 #[async_trait]
@@ -47,7 +47,12 @@ impl EventLog for Bucket {
     }
 
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
-        read(self.seat(&session.id), session.clone(), range)
+        read(self.seat(&session.id), session.clone(), range, Begin::Look)
+    }
+
+    fn read_known(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
+        let seat = self.seat(&session.id);
+        read(seat, session.clone(), range, Begin::Known)
     }
 
     async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()> {

@@ -20,13 +20,23 @@ const BYTES: u64 = 4 << 20;
 /// How often a read begins anew because chunks were merged meanwhile.
 const TRIES: u32 = 6;
 
+/// How a read begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// With a look at the newest head.
+    Look,
+    /// With the head that this handle has seen last, if the log reaches as far there: the caller has
+    /// just looked.
+    Known,
+}
+
 /// A read that goes on piece by piece.
 struct Reading {
     seat: Arc<Seat>,
     session: SessionRef,
     next: SeqNum,
     end: SeqNum,
-    begun: bool,
+    begin: Option<Begin>,
     plan: Option<Plan>,
     tries: u32,
 }
@@ -39,13 +49,18 @@ struct Plan {
 }
 
 /// The events of a range.
-pub(crate) fn read(seat: Arc<Seat>, session: SessionRef, range: Range<SeqNum>) -> Chunks {
+pub(crate) fn read(
+    seat: Arc<Seat>,
+    session: SessionRef,
+    range: Range<SeqNum>,
+    begin: Begin,
+) -> Chunks {
     let reading = Reading {
         seat,
         session,
         next: range.start,
         end: range.end,
-        begun: false,
+        begin: Some(begin),
         plan: None,
         tries: 0,
     };
@@ -94,9 +109,18 @@ impl Reading {
     }
 
     async fn begin(&mut self) -> Result<Plan> {
-        let view = self.seat.fresh().await?;
+        let begin = self.begin.take();
+        let known = self.seat.view().filter(|view| {
+            begin == Some(Begin::Known)
+                && view.is(&self.session).is_ok()
+                && self.end <= view.state.end.tail
+        });
+        let view = match known {
+            Some(view) => view,
+            None => self.seat.fresh().await?,
+        };
         view.is(&self.session)?;
-        if !std::mem::replace(&mut self.begun, true) {
+        if begin.is_some() {
             self.end = self.end.min(view.state.end.tail);
         }
         let wanted = |chunk: &&ChunkRef| {

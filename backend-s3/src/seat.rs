@@ -11,8 +11,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use object_store::path::Path;
 use sessionlog_core::{
-    AppendCondition, Combiner, Error, FencingToken, LeaseRequest, Ledger, NewEvent, Owner, Repair,
-    Result, SeqNum, SessionId, SessionRef, Timestamp,
+    AppendCondition, Combiner, Error, FencingToken, Head, LeaseRequest, Ledger, NewEvent, Owner,
+    Repair, Result, SeqNum, SessionId, SessionRef, Timestamp,
 };
 
 use crate::bucket::Env;
@@ -95,7 +95,8 @@ pub(crate) enum What {
 #[derive(Clone, Debug)]
 pub(crate) enum Done {
     Appended(Range<SeqNum>),
-    Granted(FencingToken, Timestamp),
+    /// With the end of the log at the grant.
+    Granted(FencingToken, Timestamp, Head),
     Mended(Repair),
     Nothing,
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::try_join;
 use futures_util::{StreamExt, stream};
+use object_store::path::Path;
 use sessionlog_core::{
     FencingToken, Kind, Result, SeqNum, SessionRef, Snapshot, SnapshotStore, Snapshots, fence,
 };
@@ -38,11 +39,19 @@ impl SnapshotStore for Bucket {
         view.is(session)?;
         fence(token, view.state.token)?;
         let mut all = kept.map(|bytes| decode(&bytes)).unwrap_or_default();
-        all.insert(snapshot.covers, snapshot);
+        all.insert(snapshot.covers, snapshot.clone());
         while all.len() > KEPT {
             all.pop_first();
         }
-        self.env.objects.put(&key, &encode(&all)).await
+        self.env.objects.put(&key, &encode(&all)).await?;
+        // A lease that was granted while the snapshot was on its way comes before it.
+        if token.is_some()
+            && let Err(error) = self.may_write(session, token).await
+        {
+            self.take_back(&key, &snapshot).await?;
+            return Err(error);
+        }
+        Ok(())
     }
 
     async fn latest(
@@ -53,9 +62,21 @@ impl SnapshotStore for Bucket {
         at_or_before: SeqNum,
     ) -> Result<Option<Snapshot>> {
         let seat = self.seat(&session.id);
-        let key = self.env.keys.snapshot(session, projection, version);
-        let (view, kept) = try_join(seat.fresh(), self.env.objects.get(&key)).await?;
+        let found = self.latest_known(session, projection, version, at_or_before);
+        let (view, found) = try_join(seat.fresh(), found).await?;
         view.is(session)?;
+        Ok(found)
+    }
+
+    async fn latest_known(
+        &self,
+        session: &SessionRef,
+        projection: &Kind,
+        version: u32,
+        at_or_before: SeqNum,
+    ) -> Result<Option<Snapshot>> {
+        let key = self.env.keys.snapshot(session, projection, version);
+        let kept = self.env.objects.get(&key).await?;
         let all = kept.map(|bytes| decode(&bytes)).unwrap_or_default();
         let found = all.range(..=at_or_before).next_back();
         Ok(found.map(|(_, snapshot)| snapshot.clone()))
@@ -85,6 +106,24 @@ impl SnapshotStore for Bucket {
             })
             .filter_map(|found| async move { found.transpose() })
             .boxed()
+    }
+}
+
+impl Bucket {
+    /// Removes a snapshot that should not have been saved, and with it at worst one that was saved
+    /// meanwhile: they are a cache.
+    async fn take_back(&self, key: &Path, snapshot: &Snapshot) -> Result<()> {
+        let kept = self.env.objects.get(key).await?;
+        let mut all = kept.map(|bytes| decode(&bytes)).unwrap_or_default();
+        if all.get(&snapshot.covers) != Some(snapshot) {
+            return Ok(());
+        }
+        all.remove(&snapshot.covers);
+        if all.is_empty() {
+            self.env.objects.delete(vec![key.clone()]).await
+        } else {
+            self.env.objects.put(key, &encode(&all)).await
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Seat {
                     state.grant = grant;
                 };
                 Ok(match self.advance(desk, &view, change).await? {
-                    Step::Done(_) => Step::Done(Done::Granted(token, expires)),
+                    Step::Done(view) => Step::Done(Done::Granted(token, expires, view.state.end)),
                     Step::Again => Step::Again,
                 })
             }

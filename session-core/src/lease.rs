@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, SessionRef, Timestamp};
+use crate::{Error, Head, Result, SessionRef, Timestamp};
 
 /// A number that grows with each grant of a session's lease, for as long as the session lives
 /// (G7). The first grant has 1.
@@ -173,6 +173,8 @@ pub struct Lease {
     pub owner: Owner,
     /// When it lapses unless renewed; `None` where only death or release ends it.
     pub expires_at: Option<Timestamp>,
+    /// Where the log ended when the lease was granted, if the backend knows it without a look.
+    pub end: Option<Head>,
     guard: Box<dyn Any + Send + Sync>,
 }
 
@@ -190,8 +192,15 @@ impl Lease {
             token,
             owner,
             expires_at,
+            end: None,
             guard: Box::new(guard),
         }
+    }
+
+    /// The same lease, with where the log ended when it was granted.
+    pub const fn with_end(mut self, end: Head) -> Self {
+        self.end = Some(end);
+        self
     }
 
     /// The guard, for the backend that put it there.

@@ -102,6 +102,14 @@ pub trait EventLog: Send + Sync {
     /// and without a gap (G4). Cost grows with the slice, not with the log; memory with a chunk.
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks;
 
+    /// As [`read`](Self::read), of a range up to a tail that the caller got from
+    /// [`head`](Self::head) or a grant in the same operation: there is no need to look once more
+    /// whether the session lives and where its log ends. Where a look costs nothing, there is
+    /// nothing to implement.
+    fn read_known(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
+        self.read(session, range)
+    }
+
     /// Waits until the log may reach beyond `tail`; may return early.
     async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()>;
 

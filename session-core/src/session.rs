@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
 use crate::follow::follow;
-use crate::verify::verified;
+use crate::verify::{verified, verified_until};
 use crate::{
     AppendCondition, Backend, BlobId, BlobInfo, Error, ErrorKind, Event, Events, Head, Incarnation,
     LeaseRequest, Liveness, NewEvent, Pieces, Result, SeqNum, SessionId, SessionRef, Writer,
@@ -77,8 +77,14 @@ impl Session {
     /// # Errors
     /// As [`head`](Self::head).
     pub async fn last(&self, n: u64) -> Result<Events> {
-        let tail = self.tail().await?;
-        Ok(self.read(tail.minus(n)..tail))
+        let end = self.head().await?;
+        Ok(self.read_until(end, end.tail.minus(n)..end.tail))
+    }
+
+    /// The events of a range of the log whose end the caller has just looked at.
+    pub(crate) fn read_until(&self, end: Head, range: Range<SeqNum>) -> Events {
+        let at = self.at.clone();
+        Events::new(verified_until(&*self.backend, at, end, range, None))
     }
 
     /// The events from a position on, and then each new one as it is appended, by whatever

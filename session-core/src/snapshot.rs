@@ -143,6 +143,23 @@ pub trait SnapshotStore: Send + Sync {
         at_or_before: SeqNum,
     ) -> Result<Option<Snapshot>>;
 
+    /// As [`latest`](Self::latest), for a caller who looks in the same operation whether the session
+    /// lives: `None` if it does not is as good. Where a look costs nothing, there is nothing to
+    /// implement.
+    ///
+    /// # Errors
+    /// As [`latest`](Self::latest).
+    async fn latest_known(
+        &self,
+        session: &SessionRef,
+        projection: &Kind,
+        version: u32,
+        at_or_before: SeqNum,
+    ) -> Result<Option<Snapshot>> {
+        self.latest(session, projection, version, at_or_before)
+            .await
+    }
+
     /// The latest whole snapshot of every session that has one, in one scan.
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots;
 }

@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::ready;
 use futures_util::{StreamExt, TryStreamExt};
 
 use crate::projection::name_of;
 use crate::{
-    Backend, Card, Error, ErrorKind, Finding, Head, Projection, Repair, Result, Session, SessionId,
-    SessionRef, Snapshot,
+    Backend, Card, Error, ErrorKind, Finding, Projected, Projection, Repair, Result, SeqNum,
+    Session, SessionId, SessionRef, Snapshot,
 };
+
+/// Sessions that a list looks at at once.
+const AT_ONCE: usize = 16;
 
 /// All sessions of one storage.
 ///
@@ -98,6 +102,19 @@ impl Store {
         Ok(Session::new(self.backend.clone(), at))
     }
 
+    /// Opens a session and replays it in one go: what [`open`](Self::open) and
+    /// [`Session::project`] do, with one look at the storage for both.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`Session::read`].
+    pub async fn project<P: Projection>(&self, id: &SessionId) -> Result<(Session, Projected<P>)> {
+        let (at, head) = self.backend.head(id).await?;
+        let session = Session::new(self.backend.clone(), at);
+        let newest = session.newest::<P>(head.tail).await?;
+        let projected = session.replay(head, SeqNum::MAX, newest).await?;
+        Ok((session, projected))
+    }
+
     /// Opens a session, or makes it if there is none of that name. One that is there but can't be
     /// read is an error, never a new session.
     ///
@@ -128,8 +145,8 @@ impl Store {
 
     /// All sessions with their cards, the newest first.
     ///
-    /// One scan over the cards, and of each log only its end; a log is read only where its card is
-    /// missing or behind, and then only behind the card. Writes nothing.
+    /// One scan over the cards, and of each log only its end, 16 at a time; a log is read only where
+    /// its card is missing or behind, and then only behind the card. Writes nothing.
     ///
     /// # Errors
     /// `Unavailable` if the store can't be listed; what is wrong with one session is told in its
@@ -140,26 +157,29 @@ impl Store {
             .scan(&name_of::<Card>()?, Card::VERSION)
             .try_collect()
             .await?;
-        let mut all = Vec::new();
-        let mut ids = self.backend.sessions();
-        while let Some(id) = ids.next().await {
-            let id = id?;
-            let card = self.card(&id, saved.remove(&id)).await;
-            if !matches!(&card, Err(error) if error.is_not_found()) {
-                all.push(Listed { id, card });
+        let cards = self.backend.sessions().map(|id| {
+            let store = self.clone();
+            let saved = id.as_ref().ok().and_then(|id| saved.remove(id));
+            async move {
+                let id = id?;
+                let card = store.card(&id, saved).await;
+                Ok::<_, Error>(listed(id, card))
             }
-        }
+        });
+        let cards = cards.buffer_unordered(AT_ONCE);
+        let mut all: Vec<Listed> = cards
+            .try_filter_map(|it| ready(Ok(it)))
+            .try_collect()
+            .await?;
         all.sort_by(|a, b| newest(b).cmp(&newest(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(all)
     }
 
     async fn card(&self, id: &SessionId, saved: Option<Snapshot>) -> Result<Card> {
         let (at, head) = self.backend.head(id).await?;
-        if let Some(card) = saved.and_then(|snapshot| current(&snapshot, head)) {
-            return Ok(card);
-        }
         let session = Session::new(self.backend.clone(), at);
-        Ok(session.project::<Card>().await?.state)
+        let projected = session.replay::<Card>(head, SeqNum::MAX, saved).await?;
+        Ok(projected.state)
     }
 
     /// Deletes a session with everything that belongs to it, unless somebody drives it.
@@ -248,11 +268,10 @@ impl Store {
     }
 }
 
-/// The saved card, if it is the card of the log as it is now.
-fn current(snapshot: &Snapshot, head: Head) -> Option<Card> {
-    let same = snapshot.covers == head.tail && snapshot.log == head.sum;
-    same.then(|| serde_json::from_slice(&snapshot.state).ok())
-        .flatten()
+/// The session as it is listed, unless it is gone meanwhile.
+fn listed(id: SessionId, card: Result<Card>) -> Option<Listed> {
+    let gone = matches!(&card, Err(error) if error.is_not_found());
+    (!gone).then_some(Listed { id, card })
 }
 
 fn newest(listed: &Listed) -> Option<crate::Timestamp> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 
 use crate::events::Verified;
 
@@ -36,35 +36,43 @@ pub(crate) fn verified(
 ) -> Verified {
     let opened = async move {
         let (present, end) = backend.head(&session.id).await?;
-        if present != session {
-            return Err(session.gone());
-        }
-        let limit = range.end.min(end.tail);
-        let start = range.start;
-        let genesis = Head::genesis(&session.id, session.incarnation);
-        let head = base.or_else(|| (start == SeqNum::ZERO).then_some(genesis));
-        let first = if head.is_some() {
-            start
+        if present == session {
+            Ok(verified_until(&*backend, session, end, range, base))
         } else {
-            start.minus(1)
-        };
-        let source = (first < limit).then(|| backend.read(&session, first..limit));
-        Ok(Check {
-            session,
-            head,
-            start,
-            end,
-            limit,
-            source,
-            damage: None,
-        })
+            Err(session.gone())
+        }
     };
-    stream::once(opened)
-        .flat_map(|check| match check {
-            Ok(check) => check.run().boxed(),
-            Err(error) => stream::iter([Err(error)]).boxed(),
-        })
-        .boxed()
+    stream::once(opened).try_flatten().boxed()
+}
+
+/// The same, of a log whose end the caller has just looked at.
+pub(crate) fn verified_until(
+    backend: &dyn Backend,
+    session: SessionRef,
+    end: Head,
+    range: Range<SeqNum>,
+    base: Option<Head>,
+) -> Verified {
+    let limit = range.end.min(end.tail);
+    let start = range.start;
+    let genesis = Head::genesis(&session.id, session.incarnation);
+    let head = base.or_else(|| (start == SeqNum::ZERO).then_some(genesis));
+    let first = if head.is_some() {
+        start
+    } else {
+        start.minus(1)
+    };
+    let source = (first < limit).then(|| backend.read_known(&session, first..limit));
+    let check = Check {
+        session,
+        head,
+        start,
+        end,
+        limit,
+        source,
+        damage: None,
+    };
+    check.run().boxed()
 }
 
 impl Check {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::lock::Mutex;
 
 use crate::{
-    AppendCondition, BlobInfo, Card, FencingToken, Lease, NewEvent, Pieces, Projected, Projection,
-    Result, SeqNum, Session,
+    AppendCondition, BlobInfo, Card, FencingToken, Head, Lease, NewEvent, Pieces, Projected,
+    Projection, Result, SeqNum, Session,
 };
 
 /// The one driver of a session: its appends take effect only while no newer lease was granted.
@@ -21,7 +21,7 @@ pub struct Writer {
     session: Session,
     token: FencingToken,
     lease: Mutex<Lease>,
-    tail: SeqNum,
+    end: Head,
     /// Payload bytes appended since the card was last saved.
     uncarded: AtomicU64,
 }
@@ -32,14 +32,17 @@ const CARD_EVERY: u64 = 256 << 10;
 
 impl Writer {
     pub(crate) async fn new(session: Session, lease: Lease) -> Result<Self> {
-        // The tail is read behind the grant: no earlier holder can move it any more.
-        let tail = session.tail().await?;
+        // The end is read behind the grant: no earlier holder can move it any more.
+        let end = match lease.end {
+            Some(end) => end,
+            None => session.head().await?,
+        };
         let token = lease.token;
         Ok(Self {
             session,
             token,
             lease: Mutex::new(lease),
-            tail,
+            end,
             uncarded: AtomicU64::new(0),
         })
     }
@@ -56,7 +59,11 @@ impl Writer {
 
     /// Where the log ended when the lease was granted: everything before it is settled.
     pub fn tail_at_grant(&self) -> SeqNum {
-        self.tail
+        self.end.tail
+    }
+
+    pub(crate) const fn end_at_grant(&self) -> Head {
+        self.end
     }
 
     /// Appends a batch: whole or not at all, durable on `Ok`.

@@ -22,4 +22,5 @@ mod servers;
 mod storm;
 mod stub;
 mod vanished;
+mod whole;
 mod wrong_server;

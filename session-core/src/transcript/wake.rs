@@ -1,5 +1,7 @@
 //! Waking a session: the lease, the transcript, and what was interrupted.
 
+use futures_util::future::join;
+
 use super::{Agent, OpenCall, Pending, ProcessStarted, SnapshotPolicy, Transcript, TurnStarted};
 use crate::verify::verified;
 use crate::{
@@ -84,9 +86,13 @@ impl Session {
     /// # Errors
     /// `LeaseHeld` that names the holder; `NotFound`, `Corrupt`, `Unavailable`.
     pub async fn wake(&self, request: LeaseRequest) -> Result<Woken> {
-        let writer = self.acquire(request).await?;
-        let mut projected = self.project::<Transcript>().await?;
-        self.load(&mut projected.state, None).await?;
+        // A snapshot is proven before it is believed: it may be read before the grant.
+        let newest = self.newest::<Transcript>(SeqNum::MAX);
+        let (writer, newest) = join(self.acquire(request), newest).await;
+        let writer = writer?;
+        let end = writer.end_at_grant();
+        let mut projected = self.replay::<Transcript>(end, SeqNum::MAX, newest?).await?;
+        self.load_until(end, &mut projected.state, None).await?;
         let interrupted = Interrupted::of(&projected.state)?;
         Ok(Woken {
             writer,
