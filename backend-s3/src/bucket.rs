@@ -61,7 +61,9 @@ impl Bucket {
     ///
     /// # Errors
     /// As [`Location::connect`].
-    pub fn open(at: &Location, options: Options) -> Result<Self> {
+    pub fn open(at: &Location, mut options: Options) -> Result<Self> {
+        let in_order = || at.lists_in_order();
+        options.lists_in_order.get_or_insert_with(in_order);
         let (store, prefix) = at.connect()?;
         Ok(Self::new(store, prefix, options))
     }

@@ -43,7 +43,10 @@
 //! | open and wake: as acquire, and beside it | | 1 | | |
 //! | a follower's look; every 16th is a LIST and a GET | | 1 | | |
 //! | list, for each 1,000 sessions | | | 1 | |
+//! | the newest *n*, for each 1,000 of *n*, where lists are in order | | | 1 | |
+//! | … with cards: for each of them | | 2 | 1 | |
 //! | scan of snapshots: as list, and for each session | | 1 | | |
+//! | all cards: two lists, and for each session | | 2 | 1 | |
 //! | delete, for each 1,000 objects | 2 | 1 | 2 | 1 |
 //!
 //! An append sends the events that are in no chunk again: at most [`Options::seal_bytes`], half of
@@ -51,6 +54,10 @@
 //! looks at the head once, however many reads it comes to. A projection whose snapshot is behind the
 //! end of the log reads the events from the one before the snapshot on, which is proven by it:
 //! 1 GET for each chunk that they are in, 1 more if the newest head is a fence, a grant or a release.
+//!
+//! A card is an object, as any snapshot is, and not part of the index: a list tells of an object its
+//! name, size and time alone, so a card in a marker would cost the same GET. The looks at sessions,
+//! which show that a card is the one of the log as it is now, go out 16 at a time.
 //!
 //! # Limits
 //!

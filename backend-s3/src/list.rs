@@ -1,4 +1,4 @@
-//! Listing sessions, from the index alone.
+//! Listing sessions, from the index alone, which is in the order of its keys: the newest first.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,45 @@ use sessionlog_core::{EventLog, Result, SessionRef};
 use crate::Bucket;
 use crate::key::Named;
 use crate::marker::is_unsure;
+use crate::objects::Listed;
+
+/// Keys that a store lists with one request.
+const PAGE: usize = 1000;
 
 impl Bucket {
-    /// Every session once, the newest first. Cost: 1 LIST for each 1,000 sessions; 1 LIST and 1 GET
-    /// for each whose deletion was broken off.
-    pub(crate) async fn listed(&self) -> Result<Vec<SessionRef>> {
+    /// Sessions, each once, the newest first, and no more than so many. Cost: 1 LIST for each 1,000
+    /// that are asked for, where the store lists in order, else for each 1,000 that there are; 1 LIST
+    /// and 1 GET for each whose deletion was broken off.
+    pub(crate) async fn listed(&self, most: usize) -> Result<Vec<SessionRef>> {
         let env = &self.env;
-        let mut markers = env.objects.list(Some(&env.keys.index())).await?;
-        markers.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        let (mut all, mut seen) = (Vec::with_capacity(markers.len()), HashSet::new());
-        for marker in &markers {
+        let in_order = env.objects.options.lists_in_order == Some(true);
+        let mut pages = if in_order {
+            most.div_ceil(PAGE)
+        } else {
+            usize::MAX
+        };
+        loop {
+            let wanted = pages.saturating_mul(PAGE);
+            let index = env.keys.index();
+            let mut markers = env.objects.first(Some(&index), wanted).await?;
+            markers.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+            let sessions = self.of_markers(&markers, most).await?;
+            if sessions.len() >= most || markers.len() < wanted {
+                return Ok(sessions);
+            }
+            // Some markers were of no session.
+            pages = pages.saturating_mul(2);
+        }
+    }
+
+    /// The sessions of markers, no more than so many.
+    async fn of_markers(&self, markers: &[Listed], most: usize) -> Result<Vec<SessionRef>> {
+        let env = &self.env;
+        let (mut all, mut seen) = (Vec::new(), HashSet::new());
+        for marker in markers {
+            if all.len() >= most {
+                break;
+            }
             let Some(Named::Marker(session)) = env.keys.named(&marker.key) else {
                 continue;
             };

@@ -61,12 +61,19 @@ impl EventLog for Bucket {
 
     fn sessions(&self) -> SessionIds {
         let bucket = self.clone();
-        stream::once(async move { bucket.listed().await })
+        stream::once(async move { bucket.listed(usize::MAX).await })
             .flat_map(|all| match all {
                 Ok(all) => stream::iter(all.into_iter().map(|s| Ok(s.id)).collect::<Vec<_>>()),
                 Err(error) => stream::iter(vec![Err(error)]),
             })
             .boxed()
+    }
+
+    async fn newest(&self, most: usize) -> Result<Option<Vec<SessionId>>> {
+        let sessions = self.listed(most).await?;
+        Ok(Some(
+            sessions.into_iter().map(|session| session.id).collect(),
+        ))
     }
 
     async fn delete(&self, session: &SessionRef, token: Option<FencingToken>) -> Result<()> {

@@ -120,12 +120,19 @@ impl Objects {
 
     /// All objects below a folder, in no order.
     pub(crate) async fn list(&self, folder: Option<&Path>) -> Result<Vec<Listed>> {
+        self.first(folder, usize::MAX).await
+    }
+
+    /// The objects that the store lists first, at most so many. No page is asked for that is not
+    /// needed.
+    pub(crate) async fn first(&self, folder: Option<&Path>, most: usize) -> Result<Vec<Listed>> {
         let root = Path::default();
         let key = folder.unwrap_or(&root);
         self.again(|| async {
             let all = self
                 .store
                 .list(folder)
+                .take(most)
                 .map_ok(listed)
                 .try_collect::<Vec<_>>();
             self.answer("list", key, self.within(64 << 20, all).await)

@@ -37,6 +37,10 @@ pub struct Options {
     /// How long fences, tombstones and what nobody claims are kept. 24 hours by default. It must be
     /// far longer than any process sleeps and any request is under way.
     pub retention: Duration,
+    /// Whether the store lists objects in the order of their keys, so that a list of the newest
+    /// sessions needs no look at the others. `None`, the default: as is known of a
+    /// [`Location`](crate::Location) of S3, GCS or Azure; no for any other store.
+    pub lists_in_order: Option<bool>,
 }
 
 impl Default for Options {
@@ -54,6 +58,7 @@ impl Default for Options {
             longest_poll: Duration::from_secs(2),
             reader_grace: Duration::from_secs(3600),
             retention: Duration::from_secs(24 * 3600),
+            lists_in_order: None,
         }
     }
 }

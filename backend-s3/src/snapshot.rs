@@ -85,7 +85,7 @@ impl SnapshotStore for Bucket {
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
         let (bucket, projection) = (self.clone(), projection.clone());
         let listed = async move {
-            let all = bucket.listed().await?;
+            let all = bucket.listed(usize::MAX).await?;
             let read = move |session: SessionRef| {
                 let (bucket, projection) = (bucket.clone(), projection.clone());
                 async move {

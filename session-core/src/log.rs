@@ -116,6 +116,16 @@ pub trait EventLog: Send + Sync {
     /// The names of all sessions that are there, also of damaged ones.
     fn sessions(&self) -> SessionIds;
 
+    /// The names of the `most` sessions that were made last, the newest first; `None` where no index
+    /// tells. Cost: does not grow with the sessions that are not asked for, where the storage can.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    async fn newest(&self, most: usize) -> Result<Option<Vec<SessionId>>> {
+        let _ = most;
+        Ok(None)
+    }
+
     /// Deletes a session with everything that belongs to it; a crash leaves it whole or gone.
     ///
     /// # Errors

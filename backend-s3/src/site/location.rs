@@ -177,6 +177,16 @@ impl Location {
         Ok((store, self.prefix.clone()))
     }
 
+    /// Whether the store is known to list objects in the order of their keys: S3 Express and file
+    /// systems don't.
+    pub(crate) fn lists_in_order(&self) -> bool {
+        match self.scheme {
+            Scheme::S3 => !self.bucket.ends_with("--x-s3"),
+            Scheme::Gcs | Scheme::Azure => true,
+            Scheme::File => false,
+        }
+    }
+
     fn client(&self) -> Result<Arc<dyn ObjectStore>> {
         match self.scheme {
             Scheme::File => files(&self.bucket),

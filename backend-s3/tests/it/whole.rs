@@ -73,6 +73,14 @@ fn a_reader_resumes_with_three_requests() {
         assert_eq!(cost, [0, 2, 1, 0], "a list, the head, the snapshot");
         assert_eq!(resumed.unwrap().1.folded, 0);
 
+        let (cards, cost) = cloud.cost(async { cloud.open().cards().await }).await;
+        assert_eq!(
+            cost,
+            [0, 2, 3, 0],
+            "two lists; the card and the head of each"
+        );
+        assert_eq!(cards.unwrap().len(), 1);
+
         let reader = cloud.open();
         let (session, cost) = cloud.cost(reader.open(&id())).await;
         assert_eq!(cost, [0, 1, 1, 0], "open");
@@ -167,5 +175,40 @@ fn a_snapshot_that_a_new_lease_overtakes_is_refused_and_taken_back() {
         );
         let card = session.project::<Card>().await.unwrap();
         assert_eq!(card.folded, 1, "the card from before is still there");
+    });
+}
+
+#[test]
+fn the_newest_of_thousands_are_one_page() {
+    pollster::block_on(async {
+        let cloud = Cloud::new();
+        let store = cloud.open();
+        for n in 0..2_400 {
+            store
+                .create(format!("s{n}").parse().unwrap())
+                .await
+                .unwrap();
+        }
+        // Markers are named by the millisecond.
+        std::thread::sleep(Duration::from_millis(2));
+        store.create(id()).await.unwrap();
+
+        let (sorted, cost) = cloud.cost(store.backend().newest(20)).await;
+        assert_eq!(cost, [0, 0, 3, 0], "a store that may list in any order");
+        let mut options = Options::default();
+        options.lists_in_order = Some(true);
+        let ordered = Store::new(Bucket::new(Arc::new(cloud.0.clone()), "p", options));
+        let (newest, cost) = cloud.cost(ordered.backend().newest(20)).await;
+        let newest = newest.unwrap().unwrap();
+        assert_eq!((newest.len(), cost), (20, [0, 0, 1, 0]));
+        assert_eq!(newest.first(), Some(&id()));
+        assert_eq!(sorted.unwrap().unwrap(), newest);
+        let (more, cost) = cloud.cost(ordered.backend().newest(1_001)).await;
+        assert_eq!((more.unwrap().unwrap().len(), cost), (1_001, [0, 0, 2, 0]));
+
+        let (cards, cost) = cloud.cost(ordered.newest(20)).await;
+        assert_eq!(cost, [0, 40, 21, 0], "a head and a card for each");
+        let ids = cards.unwrap().into_iter().map(|listed| listed.id);
+        assert_eq!(ids.collect::<Vec<_>>(), newest);
     });
 }

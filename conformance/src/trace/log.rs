@@ -64,6 +64,15 @@ impl EventLog for Traced {
         self.inner.sessions()
     }
 
+    async fn newest(&self, most: usize) -> Result<Option<Vec<SessionId>>> {
+        let result = self.inner.newest(most).await;
+        let call = format!("newest {most}");
+        self.note(&call, &result, |ids| {
+            format!("{:?}", ids.as_ref().map(Vec::len))
+        });
+        result
+    }
+
     async fn delete(&self, session: &SessionRef, token: Option<FencingToken>) -> Result<()> {
         let result = self.inner.delete(session, token).await;
         let call = format!("delete {}{}", life(session), under(token));

@@ -108,6 +108,9 @@ fn the_newest_comes_first() {
             .map(|l| l.id.to_string())
             .collect();
         assert_eq!(ids, ["new", "mid", "old"]);
+        let newest = store.newest(2).await.unwrap();
+        let newest: Vec<_> = newest.iter().map(|l| l.id.as_str()).collect();
+        assert_eq!(newest, ["new", "mid"]);
     });
 }
 
