@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind as Io;
-use std::path::Path;
 use std::time::Duration;
 
 use futures_timer::Delay;
@@ -34,13 +33,12 @@ impl Drop for AppendLock<'_> {
 impl Life {
     /// Waits for the append lock, at most for the busy timeout.
     pub(crate) async fn lock(&self) -> Result<AppendLock<'_>> {
-        let path = self.dir.join(APPEND_LOCK);
         let mut waited = Duration::ZERO;
         let mut pause = Duration::from_micros(200);
         loop {
             // Nothing is held over a pause: a future that is polled no more stands in nobody's way.
             if let Some(bench) = self.bench.try_lock()
-                && let Some(lock) = self.try_append_lock(bench, &path)?
+                && let Some(lock) = self.try_append_lock(bench)?
             {
                 return Ok(lock);
             }
@@ -49,7 +47,7 @@ impl Life {
                     "another process has the lock of the session for longer than the busy timeout \
                      of {} ms, try again: {}",
                     self.patience.as_millis(),
-                    path.display()
+                    self.dir.join(APPEND_LOCK).display()
                 )));
             }
             pause = pause.min(self.patience.saturating_sub(waited));
@@ -62,18 +60,19 @@ impl Life {
     fn try_append_lock<'a>(
         &self,
         mut bench: MutexGuard<'a, Bench>,
-        path: &Path,
     ) -> Result<Option<AppendLock<'a>>> {
         if bench.lock.is_none() {
-            bench.lock = match open_or_create(path) {
+            let path = self.dir.join(APPEND_LOCK);
+            bench.lock = match open_or_create(&path) {
                 Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
                     return Err(self.session.gone());
                 }
-                opened => Some(opened.map_err(failed("open", path))?),
+                opened => Some(opened.map_err(failed("open", &path))?),
             };
         }
         let locked = bench.lock.as_ref().map_or(Ok(false), try_whole);
-        Ok((locked.map_err(failed("lock", path))?).then_some(AppendLock { bench }))
+        let locked = locked.map_err(|e| failed("lock", &self.dir.join(APPEND_LOCK))(e))?;
+        Ok(locked.then_some(AppendLock { bench }))
     }
 
     /// Whether the session's log is still this file. To be asked under the append lock.

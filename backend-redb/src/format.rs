@@ -91,6 +91,14 @@ impl Row {
         }
     }
 
+    /// The life of the session that this is the row of.
+    pub(crate) fn of(&self, id: &SessionId) -> SessionRef {
+        SessionRef {
+            id: id.clone(),
+            incarnation: self.incarnation,
+        }
+    }
+
     pub(crate) fn encode(&self, id: &SessionId) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::FIELDS + 8);
         out.extend_from_slice(&self.number.to_le_bytes());

@@ -35,9 +35,29 @@ impl EventLog for Redb {
 
     async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)> {
         let row = self.row(id)?;
-        let incarnation = row.incarnation;
-        let id = id.clone();
-        Ok((SessionRef { id, incarnation }, row.head))
+        Ok((row.of(id), row.head))
+    }
+
+    async fn heads(&self, ids: &[SessionId]) -> Vec<Result<(SessionRef, Head)>> {
+        let rows = self.shared.engine.read(|txn| {
+            let what = "read sessions";
+            let table = txn.open_table(SESSIONS).map_err(failed(what))?;
+            let row = |id: &SessionId| {
+                let row = table.get(id.as_str().as_bytes()).ok()??;
+                Row::decode(id, row.value())
+            };
+            Ok(ids.iter().map(row).collect::<Vec<_>>())
+        });
+        let rows = rows.ok().flatten().unwrap_or_default().into_iter();
+        let mut heads = Vec::with_capacity(ids.len());
+        for (id, row) in ids.iter().zip(rows.chain(std::iter::repeat(None))) {
+            heads.push(match row {
+                Some(row) => Ok((row.of(id), row.head)),
+                // What is amiss is found out for each by itself.
+                None => self.head(id).await,
+            });
+        }
+        heads
     }
 
     async fn append(

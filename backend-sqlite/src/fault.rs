@@ -5,7 +5,6 @@ use sessionlog_core::{Error, Place};
 
 /// Turns an error of SQLite into one that says what could not be done, in which table.
 pub(crate) fn failed(what: &str, table: &str) -> impl FnOnce(rusqlite::Error) -> Error {
-    let (what, table) = (what.to_owned(), table.to_owned());
     move |source| {
         let corrupt =
             |why: &str| Error::corrupt(Place::file(table), format!("can't {what}: {why}"));

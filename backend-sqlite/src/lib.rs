@@ -21,6 +21,11 @@
 //! and output are done on the thread that polls. Waiting for another process that writes blocks no
 //! thread. Every 1,024 pages a commit also copies the write-ahead log into the database.
 //!
+//! The SQLite that is compiled in flushes with `fsync`. Building with
+//! `LIBSQLITE3_FLAGS=-DHAVE_FDATASYNC=1` in the environment makes it use `fdatasync`, on a system that
+//! has it. Where the write-ahead log has grown to its size that saves little: on ext4 a bare loop of
+//! writes and flushes was 5 to 13 % faster, appends to a store were not. It is not set here.
+//!
 //! Reads are views of at most 1 MiB of payload each (or one event, if that is larger), so that a long
 //! read does not keep the write-ahead log from being copied.
 //!

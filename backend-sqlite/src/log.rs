@@ -77,6 +77,27 @@ impl EventLog for Sqlite {
         Ok((row.session, head))
     }
 
+    async fn heads(&self, ids: &[SessionId]) -> Vec<Result<(SessionRef, Head)>> {
+        let found = self.inner.read(|conn| {
+            let look = |id: &SessionId| {
+                let row = SessionRow::find(conn, id).ok()??;
+                let head = event::head(conn, &row).ok()?;
+                Some((row.session, head))
+            };
+            Ok(ids.iter().map(look).collect::<Vec<_>>())
+        });
+        let found = found.await.ok().flatten().unwrap_or_default().into_iter();
+        let mut heads = Vec::with_capacity(ids.len());
+        for (id, found) in ids.iter().zip(found.chain(std::iter::repeat(None))) {
+            heads.push(match found {
+                Some(found) => Ok(found),
+                // What is amiss is found out for each by itself.
+                None => self.head(id).await,
+            });
+        }
+        heads
+    }
+
     async fn append(
         &self,
         session: &SessionRef,

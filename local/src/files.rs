@@ -15,8 +15,8 @@ use sessionlog_core::{Error, Result};
 ///
 /// Where nothing but a change of the place or its rights helps, it is `Unsupported`; else `Unavailable`.
 pub fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let message = format!("can't {what}: {}", path.display());
-    move |source| refused(&message, source)
+    // Nothing is put into words before something fails: this stands behind every call.
+    move |source| refused(&format!("can't {what}: {}", path.display()), source)
 }
 
 /// The error of an operation that the operating system refused, with what to do about it.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use futures_util::stream::BoxStream;
 
 use crate::{Event, FencingToken, Head, NewEvent, Result, SeqNum, SessionId, SessionRef};
@@ -81,6 +82,20 @@ pub trait EventLog: Send + Sync {
     /// # Errors
     /// `NotFound` if there is no such session.
     async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)>;
+
+    /// What [`head`](Self::head) gives for each of these ids, in their order. A list of all sessions
+    /// asks for many at a time: a backend that can look at several for less overrides it.
+    async fn heads(&self, ids: &[SessionId]) -> Vec<Result<(SessionRef, Head)>> {
+        let mut heads = Vec::with_capacity(ids.len());
+        for some in ids.chunks(16) {
+            let mut asked = Vec::with_capacity(some.len());
+            for id in some {
+                asked.push(self.head(id));
+            }
+            heads.extend(join_all(asked).await);
+        }
+        heads
+    }
 
     /// Appends one batch, whole or not at all, and gives its positions.
     ///

@@ -9,10 +9,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::projection::name_of;
 use crate::{
-    Backend, Card, Error, ErrorKind, Finding, Projected, Projection, Repair, Result, SeqNum,
+    Backend, Card, Error, ErrorKind, Finding, Head, Projected, Projection, Repair, Result, SeqNum,
     Session, SessionId, SessionRef, Snapshot,
 };
 
+/// Sessions whose ends a list asks for at once.
+const ENDS: usize = 256;
 /// Sessions that a list looks at at once.
 const AT_ONCE: usize = 16;
 
@@ -158,20 +160,24 @@ impl Store {
             .scan(&name_of::<Card>()?, Card::VERSION)
             .try_collect()
             .await?;
-        let cards = self.backend.sessions().map(|id| {
-            let store = self.clone();
-            let saved = id.as_ref().ok().and_then(|id| saved.remove(id));
-            async move {
-                let id = id?;
-                let card = store.card(&id, saved).await;
-                Ok::<_, Error>(listed(id, card))
-            }
-        });
-        let cards = cards.buffer_unordered(AT_ONCE);
-        let mut all: Vec<Listed> = cards
-            .try_filter_map(|it| ready(Ok(it)))
-            .try_collect()
-            .await?;
+        let mut all = Vec::new();
+        let mut ids = self.backend.sessions().chunks(ENDS);
+        while let Some(some) = ids.next().await {
+            let some = some.into_iter().collect::<Result<Vec<_>>>()?;
+            let heads = self.backend.heads(&some).await;
+            let cards = some.into_iter().zip(heads).map(|(id, head)| {
+                let (store, saved) = (self.clone(), saved.remove(&id));
+                async move {
+                    let card = match head {
+                        Ok((at, head)) => store.card(at, head, saved).await,
+                        Err(error) => Err(error),
+                    };
+                    listed(id, card)
+                }
+            });
+            let cards = stream::iter(cards).buffer_unordered(AT_ONCE);
+            all.extend(cards.filter_map(ready).collect::<Vec<_>>().await);
+        }
         all.sort_by(|a, b| newest(b).cmp(&newest(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(all)
     }
@@ -202,8 +208,7 @@ impl Store {
         Ok(cards.collect().await)
     }
 
-    async fn card(&self, id: &SessionId, saved: Option<Snapshot>) -> Result<Card> {
-        let (at, head) = self.backend.head(id).await?;
+    async fn card(&self, at: SessionRef, head: Head, saved: Option<Snapshot>) -> Result<Card> {
         let session = Session::new(self.backend.clone(), at);
         let projected = session.replay::<Card>(head, SeqNum::MAX, saved).await?;
         Ok(projected.state)

@@ -18,6 +18,11 @@ fn no_changed_byte_gives_a_wrong_event_or_a_shorter_log() {
         changed[at] ^= 1 << (at % 8);
         std::fs::write(&path, &changed).unwrap();
         let seen = Redb::open(&path, Options::default()).and_then(|store| {
+            let both = [session.id.clone(), id("none")];
+            let told = |found: Result<_>| found.map_err(|e| e.kind().name());
+            let each = both.iter().map(|id| told(block_on(store.head(id))));
+            let heads = block_on(store.heads(&both)).into_iter().map(told);
+            assert!(heads.eq(each), "byte {at}");
             let head = block_on(store.head(&session.id))?;
             assert_eq!(head.0, session, "byte {at}");
             Ok((head.1, read(&store, &session)?))

@@ -79,6 +79,16 @@ fn look(whole: &Whole, file: &Path, what: &str) -> bool {
     } else {
         right = false;
     }
+    let names: Vec<_> = whole.logs.iter().map(|(name, _)| id(name)).collect();
+    let heads = block_on(store.heads(&names)).into_iter();
+    for ((name, events), head) in whole.logs.iter().zip(heads) {
+        match head {
+            Ok((_, head)) => assert_eq!(head.tail.get(), events.len() as u64, "{what}: {name}"),
+            Err(error) => assert!(!error.is_not_found(), "{what}: {name}: {error}"),
+        }
+    }
+    let none = block_on(store.heads(&[id("none")])).remove(0);
+    assert!(none.is_err(), "{what}: a session that never was");
     if let Ok((session, _)) = block_on(store.head(&id("one"))) {
         let got: Result<Vec<Bytes>> =
             block_on(store.get(&session, whole.blob.0, 0..u64::MAX).try_collect());
