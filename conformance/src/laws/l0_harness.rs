@@ -7,6 +7,7 @@ use crate::files::Files;
 use crate::kill::Process;
 use crate::known::{self, Known};
 use crate::law::law;
+use crate::make::{noise, with_data};
 
 pub(super) const LAWS: &[Law] = &[
     law!(
@@ -105,12 +106,17 @@ async fn l0_the_place_is_used(bench: &Bench) -> Held {
     drop(store);
     let before = Files::below(bench.place.dir())?.filled();
     let store = bench.open_at(&bench.place).await?;
-    crate::bench::Ask::put_events(&store, &session, crate::make::events(0..50)).await?;
+    // Far more than what a store may give back, or clear, when it is closed.
+    let long = (0..50).map(|n| {
+        let text: Vec<u8> = noise(n, 8_000).iter().map(|b| b'a' + b % 26).collect();
+        with_data(n, format!("\"{}\"", String::from_utf8_lossy(&text)))
+    });
+    crate::bench::Ask::put_events(&store, &session, long.collect()).await?;
     drop(store);
     let after = Files::below(bench.place.dir())?.filled();
     ensure!(
         after > before,
-        "50 events left {before} bytes in the place as before: the store keeps them elsewhere"
+        "the place has {before} bytes before 50 long events and {after} behind them: the store keeps them elsewhere"
     );
     Ok(())
 }
