@@ -8,7 +8,7 @@ use futures_util::future::try_join;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sessionlog_core::{
-    BlobHasher, BlobId, BlobInfo, BlobStore, Error, FencingToken, Pieces, Place, Result,
+    BlobHasher, BlobId, BlobInfo, BlobStore, Error, ErrorKind, FencingToken, Pieces, Place, Result,
     SessionRef, fence,
 };
 
@@ -38,16 +38,15 @@ impl BlobStore for Bucket {
         self.may_write(session, token).await?;
         let key = self.env.keys.blob(session, info.id);
         let made = self.put_new(&key, &content).await?;
-        // A lease that was granted while the content was on its way comes before it.
-        if token.is_some()
-            && let Err(error) = self.may_write(session, token).await
+        // A lease that was granted while the content was on its way comes before it, and so does a
+        // deletion.
+        let behind = self.may_stay(session, token).await;
+        if let Err(error) = &behind
+            && (error.is_not_found() || made && is_fenced(error))
         {
-            if made {
-                self.env.objects.delete(vec![key]).await?;
-            }
-            return Err(error);
+            self.env.objects.delete(vec![key]).await?;
         }
-        Ok(info)
+        behind.map(|()| info)
     }
 
     fn get(&self, session: &SessionRef, id: BlobId, range: Range<u64>) -> Pieces {
@@ -105,6 +104,25 @@ impl Bucket {
         fence(token, view.state.token)
     }
 
+    /// As [`Self::may_write`], behind a put.
+    ///
+    /// # Errors
+    /// `NotFound`, `Fenced`; `Indeterminate` if it could not be seen.
+    pub(crate) async fn may_stay(
+        &self,
+        session: &SessionRef,
+        token: Option<FencingToken>,
+    ) -> Result<()> {
+        let looked = self.may_write(session, token).await;
+        looked.map_err(|error| match error.kind() {
+            ErrorKind::Unavailable => {
+                Error::indeterminate("it was put, but not seen whether its session is still there")
+                    .with_source(error)
+            }
+            _ => error,
+        })
+    }
+
     /// Puts an object unless it is there; whether it was made.
     async fn put_new(&self, key: &object_store::path::Path, content: &Bytes) -> Result<bool> {
         match self.env.objects.create(key, content).await {
@@ -131,6 +149,11 @@ impl Bucket {
             });
         Ok(infos.collect())
     }
+}
+
+/// Whether a newer lease is the reason.
+pub(crate) fn is_fenced(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Fenced { .. })
 }
 
 /// A blob that is read piece by piece.

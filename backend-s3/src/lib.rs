@@ -35,7 +35,7 @@
 //! | head, elsewhere; 1 LIST alone if nothing changed | | 1 | 1 | |
 //! | read: as head, and for each chunk, or 4 MiB of one | | 1 | | |
 //! | save a snapshot: as head, and | 1 | 1 | | |
-//! | … under a lease, a look behind it | | 1 | | |
+//! | … and a look behind it, as head | | 1 | | |
 //! | latest snapshot: as head, and | | 1 | | |
 //! | open and project in one go, where the snapshot is at the end of the log | | 2 | 1 | |
 //! | project a session that is open; the two at once | | 1 | 1 | |
@@ -66,8 +66,11 @@
 //!   for messages from outside, not for two writers in turn all day.
 //! - A blob is held in memory while it is stored. A token is checked before a blob or a snapshot is
 //!   put and once more behind it, not in the same step. What was put under a lease that was lost
-//!   meanwhile is taken back; what arrives later still is a blob that nothing names, or a snapshot
-//!   that is proven before it is believed.
+//!   meanwhile, or for a session that was deleted meanwhile, is taken back; what arrives later still
+//!   is a blob that nothing names, or a snapshot that is proven before it is believed.
+//! - Chunks that were put for a head that lost its slot are deleted by their writer. One that dies
+//!   before, or whose store does not answer, leaves them until garbage is collected: also those of
+//!   a session that was deleted while it wrote.
 //! - A process that dies between making a session and listing it leaves one that is listed with its
 //!   next write. One that is deleted at the very moment in which it is made may stay in lists, as
 //!   not found, until garbage is collected.

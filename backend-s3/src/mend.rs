@@ -197,7 +197,7 @@ impl Seat {
             raw += wide(frame_len(event));
             if raw >= self.largest_chunk() || at + 1 == events.len() {
                 let some = events.get(from..=at).unwrap_or_default();
-                let chunk = self.put_chunk(&state, some).await?;
+                let chunk = self.put_chunk(desk, &state, some).await?;
                 state.chunks.push(chunk);
                 (from, raw) = (at + 1, 0);
             }

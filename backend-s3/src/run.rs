@@ -1,15 +1,24 @@
 //! A run: all jobs that waited, in order, in as few writes as can be.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use sessionlog_core::{Error, Result};
+use sessionlog_core::{Error, ErrorKind, Incarnation, Result};
 
+use crate::chunk::ChunkRef;
 use crate::put::{Slot, put_slot};
-use crate::seat::{Desk, Done, Job, Pending, Seat};
+use crate::seat::{Desk, Done, Job, Pending, Seat, lock};
 use crate::view::View;
 
 /// How often a job is begun anew because others wrote meanwhile.
 pub(crate) const ROUNDS: u32 = 40;
+
+/// Those whom a run has answered have so much of its time to ask for more before the next one leaves.
+/// Else who writes one event after the other would fall into two groups that take turns.
+const LULL: u32 = 16;
+/// The shortest and the longest such time.
+const SHORTEST_LULL: Duration = Duration::from_micros(100);
+const LONGEST_LULL: Duration = Duration::from_millis(4);
 
 /// What became of a step.
 pub(crate) enum Step<T> {
@@ -22,6 +31,7 @@ impl Seat {
     /// Does all jobs.
     pub(crate) async fn run(self: Arc<Self>, jobs: Vec<Job>) -> Arc<Vec<Result<Done>>> {
         let mut desk = self.desk.lock().await;
+        let (begun, several) = (Instant::now(), jobs.len() > 1);
         let mut outcomes = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.as_slice();
         while let Some(job) = jobs.first() {
@@ -35,7 +45,37 @@ impl Seat {
             jobs = jobs.get(done.len().max(1)..).unwrap_or_default();
             outcomes.extend(done);
         }
+        // A store that does not answer is not asked for this too: the next run does it.
+        if outcomes.iter().all(is_answered) {
+            self.drop_unnamed(&mut desk).await;
+        }
+        let lull = (begun.elapsed() / LULL).min(LONGEST_LULL);
+        let waits = several && lull >= SHORTEST_LULL && !self.env.objects.options.pause.is_zero();
+        *lock(&self.lull) = waits.then(|| Instant::now() + lull);
         Arc::new(outcomes)
+    }
+
+    /// Deletes chunks that were put for a head that is not and won't be. What fails is left for the
+    /// next time, or for a collection of garbage. Cost: nothing, or as [`Self::fresh`] and 1 DELETE.
+    ///
+    /// Whether there was such a head the newest one says: an own one may have been collected.
+    async fn drop_unnamed(&self, desk: &mut Desk) {
+        if desk.unnamed.is_empty() || desk.pending.is_some() {
+            return;
+        }
+        match self.fresh().await {
+            Ok(view) => desk.name(&view),
+            Err(error) if error.is_not_found() => {}
+            Err(_) => return,
+        }
+        let key = |(life, chunk): &(Incarnation, ChunkRef)| {
+            let (first, name) = (chunk.first.get(), chunk.name);
+            self.env.keys.chunk(&self.dir, *life, first, name)
+        };
+        let keys = desk.unnamed.iter().map(key).collect();
+        if self.env.objects.delete(keys).await.is_ok() {
+            desk.unnamed.clear();
+        }
     }
 
     /// Learns what became of a write whose answer was lost. Nothing else is written before.
@@ -45,11 +85,13 @@ impl Seat {
         };
         if pending.since.elapsed() > self.env.objects.options.reader_grace {
             // Too old to be sent again. Whoever writes next fences its slot, or finds it written.
+            desk.unnamed.clear();
             self.forget();
             return Ok(());
         }
         match self.put(&pending).await {
             Slot::Won => {
+                desk.name(&pending.view);
                 self.wrote(&pending.view);
                 Ok(())
             }
@@ -99,6 +141,7 @@ impl Seat {
         match self.put(pending).await {
             Slot::Won => {
                 desk.pending = None;
+                desk.name(&view);
                 Ok(Step::Done(view))
             }
             Slot::Lost => {
@@ -116,6 +159,24 @@ impl Seat {
             }
         }
     }
+}
+
+impl Desk {
+    /// Takes note of the chunks that a head names.
+    fn name(&mut self, view: &View) {
+        let (now, chunks) = (view.state.incarnation, &view.state.chunks);
+        self.unnamed
+            .retain(|(life, chunk)| *life != now || !chunks.contains(chunk));
+    }
+}
+
+/// Whether the store said what became of a job.
+fn is_answered(outcome: &Result<Done>) -> bool {
+    let kind = outcome.as_ref().err().map(Error::kind);
+    !matches!(
+        kind,
+        Some(ErrorKind::Unavailable | ErrorKind::Indeterminate)
+    )
 }
 
 /// The error for a job that was begun anew too often.

@@ -66,7 +66,7 @@ impl Seat {
             match self.events_of(state, old).await {
                 Ok(mut all) => {
                     all.extend_from_slice(events);
-                    let chunk = self.put_chunk(state, &all).await?;
+                    let chunk = self.put_chunk(desk, state, &all).await?;
                     state.chunks.truncate(from);
                     state.chunks.push(chunk);
                     return Ok(());
@@ -74,7 +74,7 @@ impl Seat {
                 Err(_) => desk.unmerged = true,
             }
         }
-        let chunk = self.put_chunk(state, events).await?;
+        let chunk = self.put_chunk(desk, state, events).await?;
         state.chunks.push(chunk);
         Ok(())
     }
@@ -104,19 +104,24 @@ impl Seat {
     }
 
     /// Merges all chunks and the events behind them, as far as chunks may grow.
-    pub(crate) async fn merge_all(&self, state: &mut State, behind: &[Event]) -> Result<()> {
+    pub(crate) async fn merge_all(
+        &self,
+        desk: &mut Desk,
+        state: &mut State,
+        behind: &[Event],
+    ) -> Result<()> {
         let most = self.largest_chunk();
         let (mut done, mut some, mut raw) = (Vec::new(), Vec::new(), 0);
         for chunk in std::mem::take(&mut state.chunks) {
             if !some.is_empty() && chunk.raw.saturating_add(raw) > most {
-                done.push(self.merged(state, &some, &[]).await?);
+                done.push(self.merged(desk, state, &some, &[]).await?);
                 (some, raw) = (Vec::new(), 0);
             }
             raw += chunk.raw;
             some.push(chunk);
         }
         if !some.is_empty() || !behind.is_empty() {
-            done.push(self.merged(state, &some, behind).await?);
+            done.push(self.merged(desk, state, &some, behind).await?);
         }
         state.chunks = done;
         Ok(())
@@ -125,6 +130,7 @@ impl Seat {
     /// One chunk for several, and for the events behind them.
     async fn merged(
         &self,
+        desk: &mut Desk,
         state: &State,
         chunks: &[ChunkRef],
         behind: &[Event],
@@ -134,7 +140,7 @@ impl Seat {
         }
         let mut all = self.events_of(state, chunks).await?;
         all.extend_from_slice(behind);
-        self.put_chunk(state, &all).await
+        self.put_chunk(desk, state, &all).await
     }
 
     fn level(&self, raw: u64) -> u32 {
@@ -149,7 +155,12 @@ impl Seat {
         seal.saturating_mul(8_u64.pow(LEVELS))
     }
 
-    pub(crate) async fn put_chunk(&self, state: &State, events: &[Event]) -> Result<ChunkRef> {
+    pub(crate) async fn put_chunk(
+        &self,
+        desk: &mut Desk,
+        state: &State,
+        events: &[Event],
+    ) -> Result<ChunkRef> {
         let Some((chunk, bytes)) = chunk::encode(events) else {
             return Err(Error::internal("events could not be compressed"));
         };
@@ -158,6 +169,8 @@ impl Seat {
             .env
             .keys
             .chunk(&self.dir, state.incarnation, first, chunk.name);
+        // Before it is put: a put that failed may have been done.
+        desk.unnamed.push((state.incarnation, chunk.clone()));
         self.env.objects.put(&key, &bytes).await?;
         Ok(chunk)
     }

@@ -3,20 +3,21 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use event_listener::Event as Bell;
+use futures_timer::Delay;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use object_store::path::Path;
 use sessionlog_core::{
-    AppendCondition, Combiner, Error, FencingToken, Head, LeaseRequest, Ledger, NewEvent, Owner,
-    Repair, Result, SeqNum, SessionId, SessionRef, Timestamp,
+    AppendCondition, Combiner, Error, FencingToken, Head, Incarnation, LeaseRequest, Ledger,
+    NewEvent, Owner, Repair, Result, SeqNum, SessionId, SessionRef, Timestamp,
 };
 
 use crate::bucket::Env;
-use crate::chunk::Front;
+use crate::chunk::{ChunkRef, Front};
 use crate::key::dir_of;
 use crate::view::{Moment, View};
 
@@ -28,6 +29,8 @@ pub(crate) struct Seat {
     pub(crate) dir: String,
     combiner: Combiner<Job, Ticket>,
     running: Mutex<Option<Run>>,
+    /// Until when the next run waits for those whom the last one answered.
+    pub(crate) lull: Mutex<Option<Instant>>,
     pub(crate) view: Mutex<Option<Arc<View>>>,
     pub(crate) desk: futures_util::lock::Mutex<Desk>,
     /// Held while snapshots are saved.
@@ -45,6 +48,8 @@ pub(crate) struct Desk {
     pub(crate) pending: Option<Pending>,
     /// Slots of heads that nobody needs any more, once there are newer ones.
     pub(crate) garbage: BTreeSet<u64>,
+    /// Chunks that were put for heads of a life, and are named by none that was written.
+    pub(crate) unnamed: Vec<(Incarnation, ChunkRef)>,
     /// Chunks that were merged into others, and since when.
     pub(crate) dropped: Vec<(Moment, Path)>,
     /// Appends since garbage was last collected.
@@ -119,6 +124,7 @@ impl Seat {
             id,
             combiner: Combiner::default(),
             running: Mutex::new(None),
+            lull: Mutex::new(None),
             view: Mutex::new(None),
             desk: futures_util::lock::Mutex::default(),
             snapshots: futures_util::lock::Mutex::default(),
@@ -135,7 +141,7 @@ impl Seat {
             what,
         };
         let seat = Arc::clone(self);
-        let ticket = self.combiner.submit(job, self.idle(), move |(), jobs| {
+        let ticket = self.combiner.submit(job, self.ready(), move |(), jobs| {
             let places = 0..jobs.len();
             let run = Arc::clone(&seat).run(jobs).boxed().shared();
             *lock(&seat.running) = Some(run.clone());
@@ -147,15 +153,21 @@ impl Seat {
         outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
     }
 
-    /// Waits until no run is under way.
-    async fn idle(&self) -> Result<()> {
+    /// Waits until no run is under way, and a moment more if the last one answered several.
+    async fn ready(&self) -> Result<()> {
         loop {
             let run = lock(&self.running).clone();
             match run.filter(|run| run.peek().is_none()) {
                 Some(run) => drop(run.await),
-                None => return Ok(()),
+                None => break,
             }
         }
+        let until = lock(&self.lull).take();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            Delay::new(left).await;
+        }
+        Ok(())
     }
 
     /// Whether something is under way or to be settled.

@@ -12,6 +12,7 @@ use sessionlog_core::{
 };
 
 use crate::Bucket;
+use crate::blob::is_fenced;
 use crate::codec::{Fields, put_bytes};
 
 /// Snapshots of a projection and version that are kept.
@@ -44,14 +45,15 @@ impl SnapshotStore for Bucket {
             all.pop_first();
         }
         self.env.objects.put(&key, &encode(&all)).await?;
-        // A lease that was granted while the snapshot was on its way comes before it.
-        if token.is_some()
-            && let Err(error) = self.may_write(session, token).await
-        {
-            self.take_back(&key, &snapshot).await?;
-            return Err(error);
+        // A lease that was granted while the snapshot was on its way comes before it, and so does a
+        // deletion.
+        let behind = self.may_stay(session, token).await;
+        match &behind {
+            Err(error) if error.is_not_found() => self.env.objects.delete(vec![key]).await?,
+            Err(error) if is_fenced(error) => self.take_back(&key, &snapshot).await?,
+            _ => {}
         }
-        Ok(())
+        behind
     }
 
     async fn latest(

@@ -141,7 +141,7 @@ impl Seat {
         };
         let mut state = self.next(&view, Sort::Turn);
         state.marked = true;
-        self.merge_all(&mut state, &held.events).await?;
+        self.merge_all(desk, &mut state, &held.events).await?;
         state.tail = Tail::empty(state.end, state.slot);
         let next = View::new(state, None, true);
         let Step::Done(next) = self.write(desk, next, &[]).await? else {

@@ -236,13 +236,25 @@ fn files(path: &str) -> Result<Arc<dyn ObjectStore>> {
 }
 
 fn folder(path: &str) -> Result<Path> {
-    std::path::absolute(path)
-        .map_err(|e| Error::unavailable("can't tell the working directory").with_source(e))
-        .and_then(|absolute| {
-            Path::from_absolute_path(absolute).map_err(|e| {
-                Error::invalid(format!("file: can't take this path: {path}")).with_source(e)
-            })
-        })
+    let absolute = std::path::absolute(path)
+        .map_err(|e| Error::unavailable("can't tell the working directory").with_source(e))?;
+    let invalid = || Error::invalid(format!("file: can't take this path: {path}"));
+    let plain = without_parents(&absolute).map_err(|e| invalid().with_source(e))?;
+    Path::from_absolute_path(plain).map_err(|e| invalid().with_source(e))
+}
+
+/// A path without `..`, each of which is the parent of the folder that a link before it leads to.
+fn without_parents(path: &std::path::Path) -> std::io::Result<std::path::PathBuf> {
+    let mut plain = std::path::PathBuf::new();
+    for part in path.components() {
+        if part == std::path::Component::ParentDir {
+            plain = plain.canonicalize()?;
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    Ok(plain)
 }
 
 impl fmt::Display for Location {

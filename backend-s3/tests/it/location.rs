@@ -17,6 +17,24 @@ fn refused(url: &str) -> Error {
 }
 
 #[test]
+fn a_folder_may_be_beside_another() {
+    let root = tempfile::tempdir().unwrap();
+    let at = root.path().canonicalize().unwrap();
+    fs::create_dir_all(at.join("a/b")).unwrap();
+    let prefix = |tail: &str| {
+        let url = format!("file:{}/{tail}", at.display());
+        Location::parse(&url).unwrap().connect().unwrap().1
+    };
+    assert_eq!(prefix("a/b/../../x"), prefix("x"));
+    assert_eq!(prefix("a/../b/./c"), prefix("b/c"));
+    let missing = refused(&format!("file:{}/missing/../x", at.display()));
+    assert!(
+        matches!(missing.kind(), ErrorKind::InvalidInput),
+        "{missing}"
+    );
+}
+
+#[test]
 fn a_url_has_a_bucket_and_a_prefix() {
     for (url, shown, prefix) in [
         ("s3:bucket", "s3:bucket", ""),

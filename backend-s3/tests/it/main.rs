@@ -15,6 +15,7 @@ mod gcs;
 mod golden;
 mod location;
 mod objects;
+mod overtaken;
 mod repair;
 mod requests;
 mod runtimes;

@@ -126,7 +126,7 @@ fn resume_three_take_over_four() {
         };
         let save = s.bucket.save(&s.session, snapshot, None);
         let (_, cost) = s.cost(save).await;
-        assert_eq!(all(&cost), [1, 2, 0, 0], "a snapshot of this handle");
+        assert_eq!(all(&cost), [1, 3, 0, 0], "a snapshot of this handle");
         let reader = open(&s.store);
         let note = NOTE;
         let latest = reader.latest(&s.session, &note, 1, SeqNum::MAX);

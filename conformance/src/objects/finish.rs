@@ -130,11 +130,12 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// No object has content of a life whose delete returned; unless a request came late, or a writer
-    /// was in the middle of something, which nobody can prevent.
+    /// No object has content of a life whose delete returned; unless a request came late, or was
+    /// spoiled while others wrote: a writer whose requests fail can't take back what it has put.
     async fn nothing_stays(&self) -> Held {
         let faults = self.conductor.faults();
-        if self.at_once || faults.values().any(|f| matches!(f, Fault::Late(_))) {
+        let crowded = self.at_once && !faults.is_empty();
+        if crowded || faults.values().any(|f| matches!(f, Fault::Late(_))) {
             return Ok(());
         }
         let dead: Vec<_> = {
