@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::breach::{End, Held};
+use crate::damage::Harmed;
 use crate::model::Command;
 use crate::{Options, Outcome};
 
@@ -35,6 +36,9 @@ pub(crate) struct Artefact {
     #[cfg(feature = "objects")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) world: Option<crate::objects::World>,
+    /// The damaged store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) harmed: Option<Harmed>,
 }
 
 /// The end of a child.
@@ -66,6 +70,9 @@ impl Artefact {
     pub(crate) fn of_world(world: crate::objects::World) -> Self {
         Self {
             world: Some(world),
+    pub(crate) fn of_harm(harmed: Harmed) -> Self {
+        Self {
+            harmed: Some(harmed),
             ..Self::default()
         }
     }

@@ -12,6 +12,8 @@ pub(crate) enum End {
     Breach(String),
     /// It could not be measured here.
     NotMeasured(String),
+    /// There is nothing here that the law is about, and why.
+    Skipped(String),
     /// The suite itself is broken.
     Broken(String),
 }

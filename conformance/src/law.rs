@@ -145,6 +145,7 @@ pub(crate) enum Need {
     ErasesBytes,
     PrivateFiles,
     RefusesUnfitStores,
+    Salvages,
 }
 
 /// An entry of a table of laws.

@@ -8,6 +8,7 @@ extern crate self as sessionlog_conformance;
 mod artefact;
 mod bench;
 mod breach;
+mod damage;
 mod dump;
 mod files;
 mod kill;

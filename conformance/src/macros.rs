@@ -157,6 +157,14 @@ macro_rules! conformance {
             g13_an_operation_ends_when_no_request_gets_through
             g05_a_store_that_ignores_conditions_is_refused
             g06_a_store_whose_lists_lag_is_refused
+            g15_damage_gives_the_right_answer_or_an_error
+            g15_damage_shortens_no_log_in_silence
+            g16_damaged_files_stay_as_they_are
+            g15_verify_names_the_damage
+            g15_repair_salvages_what_is_whole
+            g14_damage_to_one_session_leaves_the_others
+            g01_an_append_to_a_damaged_store_is_right_or_refused
+            g07_damage_brings_no_token_back
         }
     };
 }

@@ -139,7 +139,7 @@ fn held(bench: &Bench, law: &Law) -> Held {
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "without words".into())
@@ -150,6 +150,7 @@ fn verdict(held: Held) -> Verdict {
         Ok(()) => Verdict::Passed,
         Err(End::Breach(why)) => Verdict::Failed(why),
         Err(End::NotMeasured(why)) => Verdict::NotMeasured(why),
+        Err(End::Skipped(why)) => Verdict::Skipped(why),
         Err(End::Broken(why)) => Verdict::HarnessBroken(why),
     }
 }
@@ -195,5 +196,6 @@ fn unmet(need: Need, subject: &Erased, options: &Options) -> Option<Verdict> {
         Need::ErasesBytes => promised(subject.erases_bytes),
         Need::PrivateFiles => promised(subject.private_files),
         Need::RefusesUnfitStores => promised(subject.refuses_unfit_stores),
+        Need::Salvages => promised(subject.salvages),
     }
 }

@@ -63,6 +63,12 @@ pub trait Subject: Sized + 'static {
     /// An object store that ignores conditions, or whose lists lag behind what was written, is refused
     /// before a session is stored in it.
     const REFUSES_UNFIT_STORES: Capability = Capability::Yes;
+    /// A log that has lost its end is told from one that never was longer: a file that is cut short,
+    /// or whose last sectors are blank, is damage. Without it only what a killed writer or a power
+    /// cut can leave may be shorter in silence, and only by whole batches.
+    const FINDS_LOST_ENDS: Capability = Capability::Yes;
+    /// A repair of a damaged session keeps every event that is whole.
+    const SALVAGES: Capability = Capability::Yes;
 
     /// Laws that the backend is known to break, each with the reason: they are told as known instead
     /// of as failures. One that is upheld is red, so that the list stays true.
@@ -138,6 +144,8 @@ pub(crate) struct Erased {
     pub(crate) known_failures: &'static [(&'static str, &'static str)],
     /// If it is one of the suite's own.
     pub(crate) known: Option<Known>,
+    pub(crate) finds_lost_ends: Capability,
+    pub(crate) salvages: Capability,
     pub(crate) open: Open,
     pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
 }
@@ -161,6 +169,8 @@ impl Erased {
             refuses_unfit_stores: S::REFUSES_UNFIT_STORES,
             known_failures: S::KNOWN_FAILURES,
             known: None,
+            finds_lost_ends: S::FINDS_LOST_ENDS,
+            salvages: S::SALVAGES,
             open: |place| {
                 Box::pin(async move {
                     let store: Store = S::open(place).await?.into();

@@ -4,12 +4,18 @@ use sessionlog_backend_jsonl::{Jsonl, Options};
 use sessionlog_conformance::{Capability, Medium, Place, Subject};
 use sessionlog_core::Result;
 
+/// What a killed writer leaves is a shorter file, too.
+const LOST_ENDS: Capability = Capability::No(
+    "a log is one file that grows: cut at its end it is what a killed writer leaves",
+);
+
 struct Plain;
 
 impl Subject for Plain {
     type Backend = Jsonl;
     const MEDIUM: Medium = Medium::Directory;
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+    const FINDS_LOST_ENDS: Capability = LOST_ENDS;
 
     async fn open(place: &Place) -> Result<Jsonl> {
         Jsonl::open(place.dir(), Options::default())
@@ -22,6 +28,7 @@ impl Subject for Ahead {
     type Backend = Jsonl;
     const MEDIUM: Medium = Medium::Directory;
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+    const FINDS_LOST_ENDS: Capability = LOST_ENDS;
 
     async fn open(place: &Place) -> Result<Jsonl> {
         Jsonl::open(place.dir(), Options::default().write_ahead(32 << 10))

@@ -26,7 +26,7 @@ mod g20_resume;
 mod l0_harness;
 mod l8_objects;
 
-use crate::{Law, kill, model};
+use crate::{Law, damage, kill, model};
 
 /// Every law, in a stable order.
 pub fn laws() -> impl Iterator<Item = &'static Law> {
@@ -60,6 +60,7 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         kill::TURN_LAWS,
         kill::PROCESS_LAWS,
         l8_objects::LAWS,
+        damage::LAWS,
     ]
     .into_iter()
     .flatten()

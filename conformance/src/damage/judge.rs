@@ -1,0 +1,279 @@
+//! Whether what a damaged store showed is the right answer, or an error.
+//!
+//! Some harms can't be told by anybody: a file that is wholly as it was earlier, or wholly another
+//! store's. Then what is shown must be wholly of that time, or wholly of that store. Whether a lost
+//! end of a log must be told is a capability: see `Subject::FINDS_LOST_ENDS`.
+
+use sessionlog_core::{
+    Card, Error, ErrorKind, Finding, Liveness, Projection, Result, SessionId, SessionRef, Severity,
+};
+
+use super::built::{Truth, Truths};
+use super::explore::Context;
+use super::harm::{Image, What};
+use super::look::{Seen, SeenSession};
+use crate::Capability;
+use crate::breach::{Held, breach, ensure, ensure_eq};
+
+impl Context {
+    /// What is true now.
+    pub(super) fn now(&self) -> &Truths {
+        self.built.truths(self.harm.image)
+    }
+
+    /// What may be shown of a session: what is true now, or at another time or in another store, if
+    /// the harm brought a file from there.
+    fn truths<'a>(&'a self, id: &SessionId) -> Vec<Option<&'a Truth>> {
+        let mut all = vec![self.now().get(id)];
+        match &self.harm.what {
+            What::Older { stage } => {
+                all.extend(self.built.stages.get(*stage).map(|s| s.truths.get(id)));
+            }
+            What::OfStore => all.push(self.built.other_truths.get(id)),
+            _ => {}
+        }
+        all
+    }
+
+    /// The truth about a life.
+    pub(super) fn truth(&self, life: &SessionRef) -> Held<&Truth> {
+        let mut known = self.truths(&life.id).into_iter().flatten();
+        let known = known.find(|truth| truth.life == *life);
+        known.ok_or_else(|| breach(format!("a life of {} that never was: {life:?}", life.id)))
+    }
+
+    /// Whether a log may end here although it was longer, without a word.
+    pub(super) fn may_end(&self, truth: &Truth, len: usize) -> bool {
+        let older = self.truths(&truth.life.id).into_iter().flatten();
+        let mut older = older.filter(|t| t.life == truth.life);
+        if older.any(|t| t.events.len() == len) {
+            return true;
+        }
+        if self.subject.finds_lost_ends == Capability::Yes || !truth.ends.contains(&len) {
+            return false;
+        }
+        let before = self.built.image(self.harm.image).files.get(&self.harm.file);
+        if before.is_some_and(|bytes| self.harm.what.ends_early(bytes)) {
+            return true;
+        }
+        // What a power cut leaves of the last commit may look like any other loss of sectors.
+        let last = truth.ends.iter().rev().nth(1) == Some(&len);
+        let blank = matches!(self.harm.what, What::Zero { .. });
+        // So may anything in the file from which the last commits of a killed process are recovered.
+        let closed = &self.built.image(Image::Closed).files;
+        let recovered = self.harm.image == Image::Killed && !closed.contains_key(&self.harm.file);
+        last && (blank || recovered)
+    }
+
+    /// A breach if anything that was shown was never so.
+    pub(super) fn right(&self, seen: &Seen) -> Held {
+        for (id, session) in &seen.sessions {
+            self.right_session(id, session)?;
+        }
+        for id in seen.ids.iter().flatten() {
+            let known = self.truths(id).iter().any(Option::is_some);
+            ensure!(known, "the list has a session that is not there: {id}");
+        }
+        for (id, snapshot) in seen.scanned.iter().flatten() {
+            let mut all = self.truths(id).into_iter().flatten();
+            let known = all.any(|truth| truth.snapshots.contains(snapshot));
+            ensure!(known, "a scan gave a snapshot of {id} that nobody saved");
+        }
+        for (id, card) in seen.cards.iter().flatten() {
+            let (Ok(card), Some(session)) = (card, seen.sessions.get(id)) else {
+                continue;
+            };
+            if let Ok((life, head)) = &session.head {
+                let len = usize::try_from(head.tail.get()).unwrap_or(usize::MAX);
+                let mut expected = Card::default();
+                for event in self.truth(life)?.events.iter().take(len) {
+                    expected.apply(event);
+                }
+                ensure_eq!(*card, expected, "the card of {id}");
+            }
+        }
+        Ok(())
+    }
+
+    fn right_session(&self, id: &SessionId, seen: &SeenSession) -> Held {
+        let truth = match &seen.head {
+            Ok((life, head)) => {
+                ensure_eq!(life.id, *id, "the session that was asked for");
+                let truth = self.truth(life)?;
+                let tail = usize::try_from(head.tail.get()).unwrap_or(usize::MAX);
+                ensure!(
+                    tail <= truth.events.len(),
+                    "{id} has a tail beyond its log: {tail}"
+                );
+                ensure_eq!(*head, truth.head(tail), "the head of {id}");
+                Some(truth)
+            }
+            Err(_) => self.now().get(id),
+        };
+        let expected = truth.map_or(&[][..], |truth| &truth.events);
+        for (n, event) in seen.events.iter().enumerate() {
+            ensure_eq!(Some(event), expected.get(n), "event {n} of {id}");
+        }
+        for (n, single) in seen.singles.iter().enumerate() {
+            for event in single.iter().flatten() {
+                ensure_eq!(
+                    Some(event),
+                    expected.get(n),
+                    "event {n} of {id}, read alone"
+                );
+            }
+        }
+        let known = self.truths(id).into_iter().flatten();
+        let known: Vec<_> = known.collect();
+        for snapshot in seen.snapshots.iter().flatten().flatten() {
+            let saved = known.iter().any(|truth| truth.snapshots.contains(snapshot));
+            ensure!(
+                saved,
+                "a snapshot of {id} that nobody saved: it covers {}",
+                snapshot.covers
+            );
+        }
+        for info in seen.listed.iter().flatten() {
+            // Its length is that of what lies there: reading it tells whether that is the blob.
+            let put = known.iter().any(|truth| truth.blobs.contains_key(&info.id));
+            ensure!(
+                put,
+                "the blobs of {id} have one that was never put: {info:?}"
+            );
+        }
+        for (blob, content) in &seen.blobs {
+            if let Ok(content) = content {
+                let mut contents = known.iter().filter_map(|truth| truth.blobs.get(blob));
+                let right = contents.any(|expected| expected == content);
+                ensure!(right, "blob {blob} of {id} came back with other bytes");
+            }
+        }
+        let driven = matches!(seen.holder, Ok(Liveness::Live(_)));
+        ensure!(!driven, "{id} is said to be driven: {:?}", seen.holder);
+        Ok(())
+    }
+
+    /// A breach if something that was acknowledged is not shown, and nothing says so.
+    pub(super) fn told(&self, seen: &Seen) -> Held {
+        for (id, truth) in self.now() {
+            let may_be_absent = self.truths(id).iter().any(Option::is_none);
+            let session = seen.sessions.get(id);
+            let session = session.ok_or_else(|| breach(format!("{id} was not looked at")))?;
+            let absent = session.head.as_ref().is_err_and(Error::is_not_found);
+            if may_be_absent && absent {
+                continue;
+            }
+            ensure!(
+                !absent,
+                "{id} is said not to be there, instead of an error: {:?}",
+                session.head
+            );
+            if let Ok(ids) = &seen.ids {
+                ensure!(ids.contains(id), "the list has forgotten {id}");
+            }
+            if let Ok(cards) = &seen.cards {
+                ensure!(cards.contains_key(id), "the cards have forgotten {id}");
+            }
+            let Ok((life, head)) = &session.head else {
+                continue;
+            };
+            let shown = self.truth(life)?;
+            let end = usize::try_from(head.tail.get()).unwrap_or(usize::MAX);
+            let whole = |len: usize| {
+                len == shown.events.len() || *life == truth.life && self.may_end(truth, len)
+            };
+            ensure!(
+                whole(end) || session.ended.is_err(),
+                "the log of {id} ends at {end} in silence, it had {} events",
+                shown.events.len()
+            );
+            if session.ended.is_ok() {
+                let read = session.events.len();
+                ensure_eq!(read, end, "events of {id} that are read, and its tail");
+                ensure!(whole(read), "a read of {id} ends at {read} in silence");
+                let single = session
+                    .singles
+                    .iter()
+                    .position(|single| single.as_ref().is_ok_and(Vec::is_empty));
+                ensure_eq!(
+                    single,
+                    None,
+                    "a position of {id} that is read alone as nothing"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A breach if a read fails and verification sees no damage, or the other way round.
+    pub(super) fn verified(&self, seen: &Seen) -> Held {
+        let stray = seen.strays.as_ref().map_or(true, |found| damage(found));
+        for (id, session) in &seen.sessions {
+            let Some(truth) = self.now().get(id) else {
+                continue;
+            };
+            let found = match &session.verified {
+                Ok(found) => damage(found),
+                Err(error) => !error.is_not_found(),
+            };
+            if let Some(error) = session.first_error() {
+                // What lies in a file that is gone, in a store that keeps no list of its files.
+                let gone = error.is_not_found() && matches!(self.harm.what, What::Missing);
+                ensure!(
+                    found || gone || stray || error.is_not_found(),
+                    "verification of {id} sees no damage, reading says: {error} ({:?})",
+                    error.kind()
+                );
+            } else if found && session.verified.is_ok() {
+                let said = session.verified.as_ref().ok();
+                let about = said
+                    .into_iter()
+                    .flatten()
+                    .find(|f| f.severity == Severity::Damage);
+                ensure!(
+                    about
+                        .is_some_and(|f| !f.message.is_empty()
+                            && f.place != sessionlog_core::Place::default()),
+                    "a finding without a place or without words: {about:?}"
+                );
+            }
+            if !found && !stray {
+                self.whole(session, truth)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A breach unless a session shows all that was acknowledged.
+    pub(super) fn whole(&self, seen: &SeenSession, truth: &Truth) -> Held {
+        let id = &truth.life.id;
+        let Ok((life, _)) = &seen.head else {
+            let absent = self.truths(id).iter().any(Option::is_none);
+            ensure!(absent, "the head of {id}: {:?}", seen.head);
+            return Ok(());
+        };
+        let shown = self.truth(life)?;
+        ensure!(seen.ended.is_ok(), "reading {id}: {:?}", seen.ended);
+        let len = seen.events.len();
+        let whole = len == shown.events.len() || self.may_end(truth, len);
+        ensure!(whole, "{id} shows {len} of {} events", shown.events.len());
+        Ok(())
+    }
+}
+
+/// Whether any of the findings is damage.
+pub(super) fn damage(found: &[Finding]) -> bool {
+    found
+        .iter()
+        .any(|finding| finding.severity == Severity::Damage)
+}
+
+/// Whether an error is one that damage may lead to: not a word about the caller.
+pub(super) fn fitting<T>(result: &Result<T>) -> bool {
+    result.as_ref().err().is_none_or(|error| {
+        !matches!(
+            error.kind(),
+            ErrorKind::Internal | ErrorKind::Conflict { .. } | ErrorKind::LeaseHeld { .. }
+        )
+    })
+}
