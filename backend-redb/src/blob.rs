@@ -19,6 +19,7 @@ use crate::failure::failed;
 use crate::format::{BLOBS, CHUNK, CHUNKS, UPLOADS, id_of, key_of};
 use crate::locks::of_upload;
 use crate::log::life_in;
+use crate::rows::ascending;
 use crate::store::Done;
 use crate::write::Write;
 
@@ -95,11 +96,9 @@ impl BlobStore for Redb {
             let what = "list blobs";
             let table = txn.open_table(BLOBS).map_err(failed(what))?;
             let whole = (row.number, &[0; 32])..=(row.number, &[0xff; 32]);
-            table
-                .range(whole)
-                .map_err(failed(what))?
+            ascending(table.range(whole).map_err(failed(what))?, what)
                 .map(|entry| {
-                    let (key, value) = entry.map_err(failed(what))?;
+                    let (key, value) = entry?;
                     let id = id_of(key.value().1)
                         .ok_or_else(|| Error::internal("a hash that is no blob id"))?;
                     let (_, len) = value.value();
@@ -198,8 +197,8 @@ fn abandoned(write: &Write<'_>) -> Result<Vec<u64>> {
     let what = "read uploads";
     let uploads = write.txn.open_table(UPLOADS).map_err(failed(what))?;
     let mut dead = Vec::new();
-    for entry in uploads.iter().map_err(failed(what))? {
-        let upload = entry.map_err(failed(what))?.0.value();
+    for entry in ascending(uploads.iter().map_err(failed(what))?, what) {
+        let upload = entry?.0.value();
         if !write.locks.is_held(&of_upload(upload))? {
             dead.push(upload);
         }
@@ -299,22 +298,23 @@ fn remove(
 
 /// Removes all blobs of a session, and its uploads.
 pub(crate) fn remove_all(write: &mut Write<'_>, number: u64) -> Result<()> {
-    let found = (|| {
-        let blobs = write.txn.open_table(BLOBS)?;
+    let what = "read blobs";
+    let mut found = Vec::new();
+    {
+        let blobs = write.txn.open_table(BLOBS).map_err(failed(what))?;
         let whole = (number, &[0; 32])..=(number, &[0xff; 32]);
-        let mut uploads = Vec::new();
-        for entry in blobs.range(whole)? {
-            uploads.push(entry?.1.value().0);
+        for entry in ascending(blobs.range(whole).map_err(failed(what))?, what) {
+            found.push(entry?.1.value().0);
         }
-        for entry in write.txn.open_table(UPLOADS)?.iter()? {
+        let uploads = write.txn.open_table(UPLOADS).map_err(failed(what))?;
+        for entry in ascending(uploads.iter().map_err(failed(what))?, what) {
             let (upload, session) = entry?;
             if session.value() == number {
-                uploads.push(upload.value());
+                found.push(upload.value());
             }
         }
-        Ok::<_, redb::Error>(uploads)
-    })();
-    for upload in found.map_err(failed("read blobs"))? {
+    }
+    for upload in found {
         drop_upload(write, upload)?;
     }
     let outcome = (|| {

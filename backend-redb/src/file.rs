@@ -8,8 +8,8 @@ use redb::Builder;
 use redb::backends::FileBackend;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
-    Identity, create_new, failed as os_failed, file_in_folder, make_all, open_read, read_at,
-    sync_dir, unique,
+    Identity, create_new, failed as os_failed, file_in_folder, is_dir, make_all, open_read,
+    read_at, sync_dir, unique,
 };
 
 use crate::failure::{FILE, failed};
@@ -134,7 +134,7 @@ impl StoreFile {
                 "the path of a redb store is not a file: {}",
                 self.path.display()
             ))),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) if e.kind() == ErrorKind::NotFound => self.missing().map(|()| None),
             Err(e) if e.kind() == ErrorKind::NotADirectory => Err(Error::invalid(format!(
                 "part of the path of the store is a file: {}",
                 self.path.display()
@@ -142,6 +142,21 @@ impl StoreFile {
             .with_source(e)),
             Err(e) => Err(os_failed("look at the store", &self.path)(e)),
         }
+    }
+
+    /// An error if the file was there and is not any more: its locks are made only once it is.
+    fn missing(&self) -> Result<()> {
+        let locks = self.beside(LOCKS);
+        if !is_dir(&locks) {
+            return Ok(());
+        }
+        Err(Error::corrupt(
+            Place::file(FILE),
+            format!(
+                "the file of the store is gone, but its locks are there: bring it back, or remove {}",
+                locks.display()
+            ),
+        ))
     }
 
     /// Opens the file for reading, if it is there and can be a database.

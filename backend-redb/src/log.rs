@@ -16,7 +16,7 @@ use sessionlog_core::{
 use crate::Redb;
 use crate::failure::{FILE, failed};
 use crate::format::{EVENTS, Row, SESSIONS};
-use crate::rows::{Rows, damaged_row};
+use crate::rows::{Rows, ascending, damaged_row, disorder};
 use crate::store::Done;
 use crate::write::Write;
 
@@ -239,9 +239,12 @@ impl Redb {
             let table = txn.open_table(SESSIONS).map_err(failed(what))?;
             let behind = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
             let entries = table.range::<&[u8]>(behind).map_err(failed(what))?;
-            entries
+            ascending(entries, what)
                 .take(NAMES)
-                .map(|entry| Ok(entry.map_err(failed(what))?.0.value().to_vec()))
+                .map(|entry| match entry?.0.value() {
+                    name if name > after => Ok(name.to_vec()),
+                    _ => Err(disorder(what)),
+                })
                 .collect()
         })?;
         Ok(names.unwrap_or_default())
@@ -268,8 +271,8 @@ fn name_of(name: &[u8]) -> Result<SessionId> {
 fn missing(txn: &ReadTransaction, id: &SessionId) -> Result<()> {
     let what = "look for the session";
     let table = txn.open_table(SESSIONS).map_err(failed(what))?;
-    for entry in table.iter().map_err(failed(what))? {
-        let (name, row) = entry.map_err(failed(what))?;
+    for entry in ascending(table.iter().map_err(failed(what))?, what) {
+        let (name, row) = entry?;
         // A row proves whose it is, whatever its key is by now.
         if name.value() == id.as_str().as_bytes() || Row::decode(id, row.value()).is_some() {
             return Err(damaged_row(id));

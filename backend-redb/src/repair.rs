@@ -11,6 +11,7 @@ use crate::failure::failed;
 use crate::format::{EVENTS, KEPT, LEASES, Row, decode_holder, encode_event};
 use crate::rebuild::rebuild;
 use crate::rows::{Rows, damaged_row};
+use crate::rows::{Rows, ascending, damaged_row};
 use crate::salvage::Salvage;
 use crate::store::Done;
 use crate::upkeep::{genesis, unmendable};
@@ -104,8 +105,8 @@ fn find(
     let what = "read the session";
     let said = sessions.get(id.as_str().as_bytes()).map_err(failed(what))?;
     let Some(said) = said else {
-        for entry in sessions.iter().map_err(failed(what))? {
-            if Row::decode(id, entry.map_err(failed(what))?.1.value()).is_some() {
+        for entry in ascending(sessions.iter().map_err(failed(what))?, what) {
+            if Row::decode(id, entry?.1.value()).is_some() {
                 return Err(unmendable(id, "its row is out of its place"));
             }
         }

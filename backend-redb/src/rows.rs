@@ -1,9 +1,10 @@
 //! Event rows, copied out of the database many at a time: one allocation for all their payloads.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use bytes::Bytes;
-use redb::ReadableTable;
+use redb::{AccessGuard, Key, ReadableTable, Value};
 use sessionlog_core::{Error, Event, Kinds, Place, Result, SeqNum, SessionId};
 
 use crate::failure::{FILE, failed};
@@ -33,12 +34,16 @@ impl Rows {
         let mut ends = Vec::new();
         let keys = (number, range.start.get())..(number, range.end.get());
         let entries = if range.start < range.end {
-            Some(table.range(keys).map_err(failed(what))?)
+            Some(ascending(table.range(keys).map_err(failed(what))?, what))
         } else {
             None
         };
         for entry in entries.into_iter().flatten() {
-            let (key, value) = entry.map_err(failed(what))?;
+            let (key, value) = entry?;
+            let (of, seq) = key.value();
+            if of != number || !range.contains(&SeqNum::new(seq)) {
+                return Err(disorder(what));
+            }
             let value = value.value();
             if bytes.is_empty() {
                 bytes.reserve(BYTES.max(value.len()));
@@ -46,7 +51,7 @@ impl Rows {
                 break;
             }
             bytes.extend_from_slice(value);
-            ends.push((SeqNum::new(key.value().1), bytes.len()));
+            ends.push((SeqNum::new(seq), bytes.len()));
             if ends.len() >= EVENTS {
                 break;
             }
@@ -92,6 +97,56 @@ impl Rows {
             .iter()
             .map(move |(seq, end)| (*seq, std::mem::replace(&mut start, *end)..*end))
     }
+}
+
+/// The entries of a table, as long as their keys ascend. On damaged pages a walk may come to the same
+/// rows again and again, and never to an end.
+pub(crate) fn ascending<'a, K: Key + 'static, V: Value + 'static>(
+    entries: impl Iterator<Item = Stored<'a, K, V>>,
+    what: &'static str,
+) -> impl Iterator<Item = Result<(AccessGuard<'a, K>, AccessGuard<'a, V>)>> {
+    ordered(entries, Ordering::Less, what)
+}
+
+/// The same from the end of a table.
+pub(crate) fn descending<'a, K: Key + 'static, V: Value + 'static>(
+    entries: impl Iterator<Item = Stored<'a, K, V>>,
+    what: &'static str,
+) -> impl Iterator<Item = Result<(AccessGuard<'a, K>, AccessGuard<'a, V>)>> {
+    ordered(entries, Ordering::Greater, what)
+}
+
+/// An entry as redb gives it.
+type Stored<'a, K, V> =
+    std::result::Result<(AccessGuard<'a, K>, AccessGuard<'a, V>), redb::StorageError>;
+
+fn ordered<'a, K: Key + 'static, V: Value + 'static>(
+    entries: impl Iterator<Item = Stored<'a, K, V>>,
+    order: Ordering,
+    what: &'static str,
+) -> impl Iterator<Item = Result<(AccessGuard<'a, K>, AccessGuard<'a, V>)>> {
+    let mut before: Option<Vec<u8>> = None;
+    entries.map(move |entry| {
+        let (key, value) = entry.map_err(failed(what))?;
+        let bytes = K::as_bytes(&key.value()).as_ref().to_vec();
+        let fits = before
+            .as_deref()
+            .is_none_or(|before| K::compare(before, &bytes) == order);
+        before = Some(bytes);
+        if fits {
+            Ok((key, value))
+        } else {
+            Err(disorder(what))
+        }
+    })
+}
+
+/// The error for rows that are not where their keys belong.
+pub(crate) fn disorder(what: &str) -> Error {
+    Error::corrupt(
+        Place::file(FILE),
+        format!("can't {what}, the database is damaged: its rows are out of order"),
+    )
 }
 
 /// The error for a session row that is not what was written.

@@ -13,6 +13,7 @@ use crate::Redb;
 use crate::failure::failed;
 use crate::format::SNAPSHOTS;
 use crate::log::life_in;
+use crate::rows::{ascending, descending, disorder};
 use crate::store::Done;
 use crate::write::Write;
 
@@ -52,8 +53,9 @@ impl SnapshotStore for Redb {
             let table = txn.open_table(SNAPSHOTS).map_err(failed(what))?;
             let first = (projection, version, id, 0);
             let last = (projection, version, id, at_or_before.get());
-            for entry in table.range(first..=last).map_err(failed(what))?.rev() {
-                let (_, value) = entry.map_err(failed(what))?;
+            let entries = table.range(first..=last).map_err(failed(what))?.rev();
+            for entry in descending(entries, what) {
+                let (_, value) = entry?;
                 let bytes = Bytes::copy_from_slice(value.value());
                 if let Some(snapshot) = whole(&bytes, at_or_before) {
                     return Ok(Some(snapshot));
@@ -103,9 +105,12 @@ impl Redb {
             let mut rows: Vec<(Vec<u8>, Bytes)> = Vec::new();
             let mut bytes = 0;
             let mut more = false;
-            for entry in table.range(first..last).map_err(failed(what))? {
-                let (key, value) = entry.map_err(failed(what))?;
+            for entry in ascending(table.range(first..last).map_err(failed(what))?, what) {
+                let (key, value) = entry?;
                 let (_, _, id, covers) = key.value();
+                if id < after {
+                    return Err(disorder(what));
+                }
                 if id == after && covers == u64::MAX {
                     continue;
                 }

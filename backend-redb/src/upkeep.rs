@@ -12,7 +12,7 @@ use crate::Redb;
 use crate::failure::{FILE, failed};
 use crate::format::{EVENTS, LEASES, Row, SESSIONS, SNAPSHOTS, UPLOADS, decode_holder};
 use crate::locks::of_upload;
-use crate::rows::Rows;
+use crate::rows::{Rows, ascending};
 use crate::salvage::Salvage;
 
 #[async_trait]
@@ -73,9 +73,8 @@ impl Upkeep for Redb {
         let uploads = self.shared.engine.read(|txn| {
             let what = "read uploads";
             let table = txn.open_table(UPLOADS).map_err(failed(what))?;
-            let uploads = table.iter().map_err(failed(what))?;
-            uploads
-                .map(|entry| Ok(entry.map_err(failed(what))?.0.value()))
+            ascending(table.iter().map_err(failed(what))?, what)
+                .map(|entry| Ok(entry?.0.value()))
                 .collect::<Result<Vec<_>>>()
         })?;
         let unlocked = self.shared.locks.unlocked();
@@ -181,8 +180,8 @@ impl Redb {
             let what = "read snapshots";
             let mut found = Vec::new();
             let table = txn.open_table(SNAPSHOTS).map_err(failed(what))?;
-            for entry in table.iter().map_err(failed(what))? {
-                let (key, value) = entry.map_err(failed(what))?;
+            for entry in ascending(table.iter().map_err(failed(what))?, what) {
+                let (key, value) = entry?;
                 let bytes = bytes::Bytes::copy_from_slice(value.value());
                 if key.value().2 == id && Snapshot::from_bytes(&bytes).is_err() {
                     found.push("a snapshot is damaged; it is passed over and made anew");

@@ -119,6 +119,9 @@ impl Survey {
         let mut read = |survey: &mut Self, row: &Row<'_>| {
             taken += 1;
             let seq = SeqNum::new(seq_of(row.get(0)?));
+            if seq < survey.tail {
+                return Err(disorder());
+            }
             let mut event = envelope(row, kinds);
             let data = payload(row);
             if let (Some(event), Some(data)) = (&mut event, data) {
@@ -248,6 +251,12 @@ impl Survey {
             let mut next = None;
             rows_from(conn, of, from, |row| {
                 next = Some(SeqNum::new(seq_of(row.get(0)?)));
+            let found = rows_from(conn, of, from, |row| {
+                let seq = SeqNum::new(seq_of(row.get(0)?));
+                if seq < from {
+                    return Err(disorder());
+                }
+                next = Some(seq);
                 Ok(false)
             })?;
             Ok(next)
@@ -329,6 +338,12 @@ fn after(event: &Event) -> Anchor {
         sum: event.sum,
         top: Some(event.top()),
     }
+}
+
+/// The error for a row that is not where its key belongs: the walk might come to it again and again.
+fn disorder() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(code, Some("the rows are out of order".into()))
 }
 
 /// Rows of a session from a position on, until `each` has enough.

@@ -107,6 +107,12 @@ fn walk(file: &File) -> io::Result<Option<u64>> {
 /// A header that does not match its checksum: damaged if it belongs to the frames behind it. A new one
 /// that was torn has other salts than the old frames, which are in the database already.
 fn broken_header(file: &File, header: &[u8], len: u64) -> io::Result<Option<u64>> {
+    // What was written ahead of a power cut is NUL, or the beginning of a header.
+    let begins = |magic: [u8; 4]| header.iter().zip(magic).all(|(a, b)| *a == b);
+    let is_header = begins([0x37, 0x7f, 0x06, 0x82]) || begins([0x37, 0x7f, 0x06, 0x83]);
+    if !is_header && header.iter().any(|byte| *byte != 0) {
+        return Ok(Some(0));
+    }
     if len < HEADER + FRAME {
         return Ok(None);
     }
@@ -168,6 +174,13 @@ mod tests {
             changed[at] ^= 1 << (at % 8);
             assert!(look(&changed).is_some(), "{at}");
         }
+    }
+
+    #[test]
+    fn what_is_no_log_is_damage_unless_it_is_blank() {
+        assert_eq!(look(b"somebody's notes"), Some(0));
+        assert_eq!(look(&[7; 40_000]), Some(0));
+        assert_eq!(look(&[0; 4_096]), None);
     }
 
     #[test]

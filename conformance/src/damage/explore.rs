@@ -91,7 +91,7 @@ fn state(bench: &Bench, built: &Arc<Built>, harm: Harm, tree: Tree, act: Act) ->
     let context = Arc::new(Context {
         subject: bench.subject,
         built: Arc::clone(built),
-        place: tree.lay()?,
+        place: tree.lay(&bench.options.ground)?,
         harm,
         tree,
     });
@@ -109,7 +109,7 @@ fn state(bench: &Bench, built: &Arc<Built>, harm: Harm, tree: Tree, act: Act) ->
         // The law may have given up.
         drop(send.send(held));
     })?;
-    let limit = Duration::from_millis(5) * bench.options.patience;
+    let limit = Duration::from_millis(10) * bench.options.patience;
     let held = outcome.recv_timeout(limit);
     let held = held.unwrap_or_else(|_| Err(breach("it works on and on, and comes to no end")));
     match held {

@@ -35,6 +35,11 @@ impl Context {
         all
     }
 
+    /// Whether a session may be not there: it was not at that time, or is not in that store.
+    pub(super) fn may_be_absent(&self, id: &SessionId) -> bool {
+        self.truths(id).iter().any(Option::is_none)
+    }
+
     /// The truth about a life.
     pub(super) fn truth(&self, life: &SessionRef) -> Held<&Truth> {
         let mut known = self.truths(&life.id).into_iter().flatten();
@@ -156,7 +161,7 @@ impl Context {
     /// A breach if something that was acknowledged is not shown, and nothing says so.
     pub(super) fn told(&self, seen: &Seen) -> Held {
         for (id, truth) in self.now() {
-            let may_be_absent = self.truths(id).iter().any(Option::is_none);
+            let may_be_absent = self.may_be_absent(id);
             let session = seen.sessions.get(id);
             let session = session.ok_or_else(|| breach(format!("{id} was not looked at")))?;
             let absent = session.head.as_ref().is_err_and(Error::is_not_found);
@@ -248,8 +253,7 @@ impl Context {
     pub(super) fn whole(&self, seen: &SeenSession, truth: &Truth) -> Held {
         let id = &truth.life.id;
         let Ok((life, _)) = &seen.head else {
-            let absent = self.truths(id).iter().any(Option::is_none);
-            ensure!(absent, "the head of {id}: {:?}", seen.head);
+            ensure!(self.may_be_absent(id), "the head of {id}: {:?}", seen.head);
             return Ok(());
         };
         let shown = self.truth(life)?;

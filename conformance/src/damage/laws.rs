@@ -132,7 +132,7 @@ async fn needless(context: &Context) -> Held<bool> {
         return Ok(true);
     };
     let without = Context {
-        place: tree.lay()?,
+        place: tree.lay(context.place.ground())?,
         tree,
         harm,
         built: Arc::clone(&context.built),

@@ -33,10 +33,10 @@ pub(super) async fn repaired(context: Arc<Context>) -> Held<Happened> {
     };
     let seen = Seen::of(&handle, context.now()).await;
     for (id, session) in &seen.sessions {
-        let is_damaged = session
-            .verified
-            .as_ref()
-            .map_or(true, |found| damage(found));
+        let is_damaged = match &session.verified {
+            Ok(found) => damage(found),
+            Err(error) => !(error.is_not_found() && context.may_be_absent(id)),
+        };
         if !is_damaged || !context.now().contains_key(id) {
             continue;
         }

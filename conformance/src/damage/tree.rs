@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Place;
+use crate::place::Ground;
 
 /// Files with their bytes, and the folders that they are in. Links and the like are no part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,8 +55,8 @@ impl Tree {
     }
 
     /// A new place with these files, readable by their owner alone, as the store made them.
-    pub(crate) fn lay(&self) -> io::Result<Place> {
-        let place = Place::new()?;
+    pub(crate) fn lay(&self, ground: &Ground) -> io::Result<Place> {
+        let place = Place::new(ground)?;
         for folder in &self.folders {
             let folder = place.dir().join(folder);
             fs::create_dir_all(&folder)?;
