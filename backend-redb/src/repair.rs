@@ -150,18 +150,11 @@ fn plan(
         whole,
     } = broken;
     let number = row.number;
-    let last = events
-        .range((number, 0)..=(number, u64::MAX))
-        .map_err(failed("read events"))?
-        .next_back()
-        .transpose()
-        .map_err(failed("read events"))?
-        .map_or(SeqNum::ZERO, |(key, _)| SeqNum::new(key.value().1).plus(1));
     // A tail that can't be trusted says nothing about events that are missing at the end.
     let tail = if *whole {
-        row.head.tail.max(last)
+        row.head.tail
     } else {
-        last
+        last(events, number)?
     };
     let mut repair = Repair::default();
     let mut salvage = Salvage::new(session);
@@ -194,6 +187,7 @@ fn plan(
         }
         for (seq, raw) in rows.raw() {
             while next < seq {
+                in_place(events, broken, next)?;
                 salvage.missing();
                 step(next, None, None)?;
                 next = next.plus(1);
@@ -204,6 +198,7 @@ fn plan(
         }
     }
     while next < tail {
+        in_place(events, broken, next)?;
         step(next, None, None)?;
         next = next.plus(1);
     }
@@ -215,6 +210,47 @@ fn plan(
         repair.steps.push("put the end of the log right".into());
     }
     Ok((repair, head))
+}
+
+/// The position behind the last row, as far as rows follow one another. No loss is so long that a
+/// position far behind it is believed: its row has lost its place.
+pub(crate) fn last(
+    events: &impl ReadableTable<(u64, u64), &'static [u8]>,
+    number: u64,
+) -> Result<SeqNum> {
+    const FAR: u64 = 1 << 20;
+    let mut next = SeqNum::ZERO;
+    loop {
+        let rows = Rows::collect(events, number, next..SeqNum::MAX)?;
+        let mut met = false;
+        for (seq, _) in rows.raw() {
+            if seq.get() - next.get() > FAR {
+                return Ok(next);
+            }
+            next = seq.plus(1);
+            met = true;
+        }
+        if !met {
+            return Ok(next);
+        }
+    }
+}
+
+/// Refuses to go on if a row that a walk did not meet is found by a search: then pages are damaged,
+/// and what is written among them may be lost as well.
+fn in_place(
+    events: &impl ReadableTable<(u64, u64), &'static [u8]>,
+    broken: &Broken,
+    seq: SeqNum,
+) -> Result<()> {
+    let found = events.get((broken.row.number, seq.get()));
+    match found.map_err(failed("read events"))? {
+        None => Ok(()),
+        Some(_) => Err(unmendable(
+            &broken.session.id,
+            "pages of the database are damaged; copy the sessions that can be read into a new store",
+        )),
+    }
 }
 
 fn mend(write: &mut Write<'_>, id: &SessionId) -> Result<Done> {

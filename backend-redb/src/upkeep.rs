@@ -92,13 +92,19 @@ impl Upkeep for Redb {
 }
 
 impl Redb {
-    /// What a damaged session row says, as far as it can be read.
+    /// What a damaged session row says, as far as it can be read. Its tail is not believed to be far
+    /// behind the last event.
     fn salvaged_row(&self, id: &SessionId) -> Result<Option<Row>> {
         let row = self.shared.engine.read(|txn| {
             let what = "read the session";
             let table = txn.open_table(SESSIONS).map_err(failed(what))?;
             let row = table.get(id.as_str().as_bytes()).map_err(failed(what))?;
-            Ok(row.and_then(|row| Row::salvage(row.value())))
+            let Some(mut row) = row.and_then(|row| Row::salvage(row.value())) else {
+                return Ok(None);
+            };
+            let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
+            row.head.tail = crate::repair::last(&events, row.number)?;
+            Ok(Some(row))
         })?;
         Ok(row.flatten())
     }
