@@ -122,17 +122,26 @@ impl Bench {
     where
         F: Future<Output = Held<bool>> + Send,
     {
+        self.on_threads_made(futures.map(|future| || future))
+    }
+
+    /// The same for futures that are made on their threads, and stay there.
+    pub(crate) fn on_threads_made<M, F>(&self, makers: impl Iterator<Item = M>) -> Vec<Held<bool>>
+    where
+        M: FnOnce() -> F + Send,
+        F: Future<Output = Held<bool>>,
+    {
         let block_on = self.subject.block_on;
-        let run = |future: F| {
+        let run = |make: M| {
             let mut outcome = None;
             let fill = async {
-                outcome = Some(future.await);
+                outcome = Some(make().await);
             };
             block_on(Box::pin(fill));
             outcome.unwrap_or(Ok(false))
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = futures.map(|f| scope.spawn(move || run(f))).collect();
+            let threads: Vec<_> = makers.map(|m| scope.spawn(move || run(m))).collect();
             let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
             joined
                 .map(|outcome| outcome.unwrap_or_else(|_| Err(breach("a thread panicked"))))

@@ -23,6 +23,7 @@ pub mod objects;
 mod options;
 mod patience;
 mod place;
+mod race;
 mod report;
 mod run;
 mod subject;

@@ -165,6 +165,14 @@ macro_rules! conformance {
             g14_damage_to_one_session_leaves_the_others
             g01_an_append_to_a_damaged_store_is_right_or_refused
             g07_damage_brings_no_token_back
+            g06_threads_make_one_history
+            g09_threads_hold_the_lease_one_at_a_time
+            g14_lists_beside_creates_and_deletes_are_right
+            g16_followers_beside_writers_miss_nothing
+            g06_processes_make_one_history
+            g09_processes_hold_the_lease_one_at_a_time
+            g14_lists_beside_other_processes_are_right
+            g08_a_stopped_holder_is_fenced
         }
     };
 }

@@ -63,9 +63,13 @@ pub trait Subject: Sized + 'static {
     /// An object store that ignores conditions, or whose lists lag behind what was written, is refused
     /// before a session is stored in it.
     const REFUSES_UNFIT_STORES: Capability = Capability::Yes;
+    /// What one read has seen every later one sees, on every handle. Without it a batch whose append
+    /// is under way may be seen on other handles, and not yet on the one that writes it.
+    const LINEARIZABLE_READS: Capability = Capability::Yes;
     /// A log that has lost its end is told from one that never was longer: a file that is cut short,
     /// or whose last sectors are blank, is damage. Without it only what a killed writer or a power
-    /// cut can leave may be shorter in silence, and only by whole batches.
+    /// cut can leave may be shorter in silence, and only by whole batches: what looks like a loss of
+    /// the file's end by any number, and what looks like an unfinished commit by the last one.
     const FINDS_LOST_ENDS: Capability = Capability::Yes;
     /// A repair of a damaged session keeps every event that is whole.
     const SALVAGES: Capability = Capability::Yes;
@@ -144,6 +148,7 @@ pub(crate) struct Erased {
     pub(crate) known_failures: &'static [(&'static str, &'static str)],
     /// If it is one of the suite's own.
     pub(crate) known: Option<Known>,
+    pub(crate) linearizable_reads: Capability,
     pub(crate) finds_lost_ends: Capability,
     pub(crate) salvages: Capability,
     pub(crate) open: Open,
@@ -169,6 +174,7 @@ impl Erased {
             refuses_unfit_stores: S::REFUSES_UNFIT_STORES,
             known_failures: S::KNOWN_FAILURES,
             known: None,
+            linearizable_reads: S::LINEARIZABLE_READS,
             finds_lost_ends: S::FINDS_LOST_ENDS,
             salvages: S::SALVAGES,
             open: |place| {

@@ -9,6 +9,10 @@ const LOST_ENDS: Capability = Capability::No(
     "a log is one file that grows: cut at its end it is what a killed writer leaves",
 );
 
+/// The readers of the handle that writes wait for its flush; others read the file.
+const UNFLUSHED: Capability =
+    Capability::No("others may see a batch between its write and its flush, its writer not yet");
+
 struct Plain;
 
 impl Subject for Plain {
@@ -16,6 +20,7 @@ impl Subject for Plain {
     const MEDIUM: Medium = Medium::Directory;
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
     const FINDS_LOST_ENDS: Capability = LOST_ENDS;
+    const LINEARIZABLE_READS: Capability = UNFLUSHED;
 
     async fn open(place: &Place) -> Result<Jsonl> {
         Jsonl::open(place.dir(), Options::default())
@@ -29,6 +34,7 @@ impl Subject for Ahead {
     const MEDIUM: Medium = Medium::Directory;
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
     const FINDS_LOST_ENDS: Capability = LOST_ENDS;
+    const LINEARIZABLE_READS: Capability = UNFLUSHED;
 
     async fn open(place: &Place) -> Result<Jsonl> {
         Jsonl::open(place.dir(), Options::default().write_ahead(32 << 10))

@@ -64,10 +64,8 @@ impl Context {
         // What a power cut leaves of the last commit may look like any other loss of sectors.
         let last = truth.ends.iter().rev().nth(1) == Some(&len);
         let blank = matches!(self.harm.what, What::Zero { .. });
-        // So may anything in the file from which the last commits of a killed process are recovered.
-        let closed = &self.built.image(Image::Closed).files;
-        let recovered = self.harm.image == Image::Killed && !closed.contains_key(&self.harm.file);
-        last && (blank || recovered)
+        // So may anything that recovery after a kill takes the last commit from.
+        last && (blank || self.harm.image == Image::Killed)
     }
 
     /// A breach if anything that was shown was never so.

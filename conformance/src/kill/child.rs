@@ -40,6 +40,8 @@ pub(crate) enum Told {
     Done(usize, Option<u64>),
     /// It has seen so many events.
     Seen(u64),
+    /// It began an operation, or ended one.
+    Did(Box<crate::race::Op>),
     /// Something failed that must not fail.
     Failed(String),
     /// It has done everything.
@@ -63,7 +65,7 @@ pub fn child<S: Subject>() -> bool {
     true
 }
 
-fn tell(told: &Told) {
+pub(crate) fn tell(told: &Told) {
     let line = serde_json::to_string(told).unwrap_or_default();
     let mut out = io::stdout().lock();
     // A parent that is gone reads nothing; the child ends soon in any case.
@@ -82,6 +84,7 @@ async fn run(subject: Erased, asked: &str) -> Held {
         "hold" => hold(subject, &place).await,
         "visit" => visit(subject, &place).await,
         "group" => group(subject, &place).await,
+        work if work.starts_with("race ") => crate::race::child(subject, &place, work).await,
         work => {
             let mut worker = Worker::new((subject.open)(&place).await?);
             for (n, step) in steps(work).into_iter().enumerate() {

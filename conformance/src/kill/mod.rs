@@ -9,8 +9,9 @@ mod processes;
 mod turn;
 mod work;
 
+pub(crate) use child::{Told, tell};
 pub(crate) use explore::happened;
 pub(crate) use laws::LAWS;
-pub(crate) use parent::Process;
+pub(crate) use parent::{Ended, Process};
 pub(crate) use processes::LAWS as PROCESS_LAWS;
 pub(crate) use turn::LAWS as TURN_LAWS;

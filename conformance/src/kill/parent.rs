@@ -136,6 +136,37 @@ impl Process {
         }
     }
 
+    /// Sends the child a line.
+    pub(crate) fn say(&mut self, line: &str) -> Held {
+        use std::io::Write;
+        let input = self.input.as_mut();
+        let input = input.ok_or_else(|| End::Broken("the child's input is closed".into()))?;
+        writeln!(input, "{line}")?;
+        Ok(input.flush()?)
+    }
+
+    /// Stops the child where it is, until it may go on.
+    pub(crate) fn stop(&self) -> Held {
+        self.signal("STOP")
+    }
+
+    /// Lets a stopped child go on.
+    pub(crate) fn go_on(&self) -> Held {
+        self.signal("CONT")
+    }
+
+    fn signal(&self, name: &str) -> Held {
+        let send = "kill -\"$0\" \"$1\"";
+        let pid = self.child.id().to_string();
+        let sent = Command::new("sh").args(["-c", send, name, &pid]).status();
+        match sent {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(End::NotMeasured(format!(
+                "no way to send a child the signal {name}: {other:?}"
+            ))),
+        }
+    }
+
     /// Kills the child, wherever it is.
     pub(crate) fn kill(mut self) -> Held<Ended> {
         self.child.kill()?;

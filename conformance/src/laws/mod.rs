@@ -26,7 +26,7 @@ mod g20_resume;
 mod l0_harness;
 mod l8_objects;
 
-use crate::{Law, damage, kill, model};
+use crate::{Law, damage, kill, model, race};
 
 /// Every law, in a stable order.
 pub fn laws() -> impl Iterator<Item = &'static Law> {
@@ -61,6 +61,9 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         kill::PROCESS_LAWS,
         l8_objects::LAWS,
         damage::LAWS,
+        race::THREAD_LAWS,
+        race::PROCESS_LAWS,
+        race::STOP_LAWS,
     ]
     .into_iter()
     .flatten()

@@ -1,0 +1,72 @@
+//! Whether a lease was held by one at a time.
+
+use super::history::{Op, What};
+use crate::breach::{Held, ensure};
+
+/// A breach if two held the lease at the same time. Nobody took it by force.
+pub(super) fn one_at_a_time(ops: &[Op]) -> Held {
+    let mut held: Vec<(u64, u64, u64)> = Vec::new();
+    for op in ops {
+        let (
+            What::Acquire {
+                token: Some(token), ..
+            },
+            Some(from),
+        ) = (&op.what, op.ended)
+        else {
+            continue;
+        };
+        let given_back = ops.iter().find(|other| {
+            other.who == op.who && matches!(other.what, What::Release { token: t } if t == *token)
+        });
+        // Who was killed held it to the end of the last thing that it did.
+        let last = ops
+            .iter()
+            .filter(|other| other.who == op.who)
+            .map(|other| other.began)
+            .max();
+        let until = given_back.map(|back| back.began).or(last).unwrap_or(from);
+        held.push((from, until, *token));
+    }
+    held.sort_unstable();
+    for (one, next) in held.iter().zip(held.iter().skip(1)) {
+        ensure!(
+            one.1 <= next.0,
+            "token {} was held from ticket {} to {}, and token {} from {} on",
+            one.2,
+            one.0,
+            one.1,
+            next.2,
+            next.0
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_that_overlap_are_found() {
+        let op = |who, began, what| Op {
+            who,
+            n: began,
+            began,
+            ended: Some(began + 1),
+            what,
+        };
+        let take = |who, began, token| {
+            let what = What::Acquire {
+                forced: false,
+                token: Some(token),
+            };
+            op(who, began, what)
+        };
+        let give = |who, began, token| op(who, began, What::Release { token });
+        let apart = [take(1, 1, 1), give(1, 5, 1), take(2, 6, 2), give(2, 9, 2)];
+        assert!(one_at_a_time(&apart).is_ok());
+        let beside = [take(1, 1, 1), take(2, 3, 2), give(1, 5, 1), give(2, 9, 2)];
+        assert!(one_at_a_time(&beside).is_err());
+    }
+}
