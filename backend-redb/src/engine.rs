@@ -35,17 +35,31 @@ enum Handle {
 
 /// The database as one open handle.
 pub(crate) struct Open {
-    handle: Handle,
+    /// There until it is dropped.
+    handle: Option<Handle>,
     /// To look at the header with.
     file: File,
     identity: Identity,
 }
 
+impl Drop for Open {
+    /// redb commits once more as it closes, and may panic on damaged pages.
+    fn drop(&mut self) {
+        let closed = unpanicked("close the store", || {
+            drop(self.handle.take());
+            Ok(())
+        });
+        // Everything that was acknowledged was committed before.
+        drop(closed);
+    }
+}
+
 impl Open {
     pub(crate) fn begin_read(&self) -> Result<ReadTransaction> {
         match &self.handle {
-            Handle::Reader(database) => database.begin_read(),
-            Handle::Writer(database) | Handle::Left(database, _) => database.begin_read(),
+            Some(Handle::Reader(database)) => database.begin_read(),
+            Some(Handle::Writer(database) | Handle::Left(database, _)) => database.begin_read(),
+            None => return Err(Error::internal("the handle is closed")),
         }
         .map_err(failed("read the store"))
     }
@@ -58,7 +72,7 @@ impl Open {
     /// Whether what this handle would read is what the file holds.
     fn is_current(&self) -> bool {
         match &self.handle {
-            Handle::Left(_, header) => self.header().is_ok_and(|now| now == **header),
+            Some(Handle::Left(_, header)) => self.header().is_ok_and(|now| now == **header),
             _ => true,
         }
     }
@@ -188,7 +202,7 @@ impl Engine {
         let open = unpanicked("open the store", || self.reader(file, identity))?;
         let open = Arc::new(open);
         // A reader of an exclusive store would keep its writer out.
-        if !self.options.exclusive || matches!(open.handle, Handle::Left(..)) {
+        if !self.options.exclusive || matches!(open.handle, Some(Handle::Left(..))) {
             *self.slot() = Some(Arc::clone(&open));
         }
         Ok(Some(open))
@@ -218,7 +232,7 @@ impl Engine {
             Err(error) => return Err(failed("open the store")(error)),
         };
         let open = Open {
-            handle,
+            handle: Some(handle),
             file,
             identity,
         };
@@ -231,7 +245,9 @@ impl Engine {
         let present = self.slot().clone();
         if let Some(open) = present {
             match self.still_there(&open)? {
-                Some(true) if matches!(open.handle, Handle::Writer(_)) => return Ok(Some(open)),
+                Some(true) if matches!(open.handle, Some(Handle::Writer(_))) => {
+                    return Ok(Some(open));
+                }
                 Some(true) => {}
                 Some(false) => self.forget(&open),
                 None => {
@@ -252,7 +268,7 @@ impl Engine {
         }
         let open = unpanicked("open the store", || {
             Ok(Open {
-                handle: Handle::Writer(self.open_alone()?),
+                handle: Some(Handle::Writer(self.open_alone()?)),
                 file,
                 identity,
             })
@@ -314,7 +330,7 @@ impl Engine {
             Err(error) if is_locked(&error) => return Err(Refused::Busy),
             Err(error) => return Err(Refused::Broken(error)),
         };
-        let Handle::Writer(database) = &open.handle else {
+        let Some(Handle::Writer(database)) = &open.handle else {
             return Err(Refused::Broken(Error::internal("the handle can't write")));
         };
         let begun = unpanicked("write to the store", || {

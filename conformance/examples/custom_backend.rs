@@ -20,7 +20,7 @@ pub(crate) struct Journal {
     memory: Memory,
     dir: PathBuf,
     /// The journal's end; gone after a failed write, when nobody knows what is on the disk.
-    tail: Mutex<Option<(File, Sum)>>,
+    tail: Mutex<Option<Tail>>,
     lock: File,
 }
 
@@ -46,19 +46,32 @@ pub(crate) enum Change {
 
 pub(crate) type Token = Option<FencingToken>;
 type End<'a> = MutexGuard<'a, Option<(File, Sum)>>;
+/// The end of the journal: where it is written to, the checksum so far, and where a line that a crash
+/// tore begins, if there is one.
+struct Tail(File, Sum, Option<u64>);
+
+type Token = Option<FencingToken>;
+type End<'a> = MutexGuard<'a, Option<Tail>>;
 
 impl Journal {
-    /// Opens a folder: locks it, replays the journal, and cuts a line that a crash tore.
+    /// Opens a folder: locks it, and replays the journal up to a line that a crash tore.
     pub(crate) async fn open(dir: &Path) -> io::Result<Self> {
+        Self::open_as(dir, Ok).await
+    }
+
+    /// The same for a journal that is taken for another text.
+    pub(crate) async fn open_as(
+        dir: &Path,
+        read: impl FnOnce(Vec<u8>) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Self> {
         let lock = private(&dir.join("lock"))?;
         lock.try_lock()?;
         let mut file = private(&dir.join("journal"))?;
-        let (text, memory) = (fs::read(dir.join("journal"))?, Memory::new());
-        let (mut sum, mut whole) = (Sum::from_u64(0), 0);
+        let (text, memory) = (read(fs::read(dir.join("journal"))?)?, Memory::new());
+        let (mut sum, mut whole, mut torn) = (Sum::from_u64(0), 0, None);
         for line in text.split_inclusive(|b| *b == b'\n') {
             let Some(line) = line.strip_suffix(b"\n") else {
-                file.set_len(whole)?;
-                file.sync_all()?;
+                torn = Some(whole);
                 break;
             };
             let (_, json) = line.split_at_checked(17).unwrap_or_default();
@@ -71,12 +84,12 @@ impl Journal {
             replay(&memory, serde_json::from_slice(json)?).await;
             whole += line.len() as u64 + 1;
         }
-        file.seek(io::SeekFrom::End(0))?;
+        file.seek(io::SeekFrom::Start(whole))?;
         File::open(dir)?.sync_all()?;
         Ok(Self {
             memory,
             dir: dir.into(),
-            tail: Mutex::new(Some((file, sum))),
+            tail: Mutex::new(Some(Tail(file, sum, torn))),
             lock,
         })
     }
@@ -90,13 +103,15 @@ impl Journal {
             Change::Grant(_, false) => self.undriven(session).await?,
             _ => drop(self.memory.holder(session).await?),
         }
-        let (mut file, mut sum) = end.take().ok_or_else(lost)?;
+        let Tail(mut file, mut sum, torn) = end.take().ok_or_else(lost)?;
         let line = Line(session.id.clone(), session.incarnation, token, change);
-        encode(&line, &mut sum)
+        // Only who writes cuts what a crash tore: a reader changes nothing.
+        torn.map_or(Ok(()), |at| file.set_len(at).and_then(|()| file.sync_all()))
+            .and_then(|()| encode(&line, &mut sum))
             .and_then(|text| file.write_all(text.as_bytes()))
             .and_then(|()| file.sync_data())
             .map_err(|e| Error::indeterminate("the journal was not written").with_source(e))?;
-        *end = Some((file, sum));
+        *end = Some(Tail(file, sum, None));
         Ok(end)
     }
 
@@ -109,9 +124,12 @@ impl Journal {
     }
 
     /// Writes the journal anew without one session; the rename is the moment of its deletion.
-    fn without(&self, id: &SessionId) -> io::Result<(File, Sum)> {
+    fn without(&self, id: &SessionId) -> io::Result<Tail> {
         let (mut sum, mut kept) = (Sum::from_u64(0), String::new());
-        for text in fs::read_to_string(self.dir.join("journal"))?.lines() {
+        for text in fs::read_to_string(self.dir.join("journal"))?.split_inclusive('\n') {
+            let Some(text) = text.strip_suffix('\n') else {
+                break;
+            };
             let line: Line = serde_json::from_str(text.get(17..).unwrap_or_default())?;
             if line.0 != *id {
                 kept += &encode(&line, &mut sum)?;
@@ -123,7 +141,7 @@ impl Journal {
         file.sync_all()?;
         fs::rename(self.dir.join("journal.new"), self.dir.join("journal"))?;
         File::open(&self.dir)?.sync_all()?;
-        Ok((file, sum))
+        Ok(Tail(file, sum, None))
     }
 }
 
@@ -336,6 +354,8 @@ impl Subject for Mine {
     const SEVERAL_PROCESSES: Capability = Self::SEVERAL_HANDLES;
     const GROUP_COMMIT: Capability = Capability::No("each append is flushed alone");
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+    const FINDS_LOST_ENDS: Capability = Capability::No("a journal cut at its end was never longer");
+    const SALVAGES: Capability = Capability::No("it has no repair: a damaged journal is refused");
 
     async fn open(place: &sessionlog_conformance::Place) -> Result<Journal> {
         let unavailable = |e| Error::unavailable("the store can't be opened").with_source(e);

@@ -155,3 +155,42 @@ fn a_file_that_is_moved_away_or_replaced_is_noticed() {
     let moved = Redb::open(&aside, Options::default()).unwrap();
     assert_eq!(tail(&moved, &session), 2);
 }
+
+/// The byte that tells which of the last two commits counts.
+#[test]
+fn a_changed_bit_of_the_first_bytes_rolls_nothing_back() {
+    let (dir, store, session) = with_events(6);
+    drop(store);
+    let path = dir.path().join("store.redb");
+    let whole = std::fs::read(&path).unwrap();
+    std::panic::set_hook(Box::new(|_| ()));
+    for at in 0..320 {
+        for bit in 0..8 {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << bit;
+            std::fs::write(&path, &changed).unwrap();
+            let seen = Redb::open(&path, Options::default()).and_then(|s| read(&s, &session));
+            if let Ok(events) = seen {
+                assert_eq!(events.len(), 6, "byte {at} bit {bit}");
+            }
+            assert!(
+                std::fs::read(&path).unwrap() == changed,
+                "byte {at} bit {bit}"
+            );
+        }
+    }
+    drop(std::panic::take_hook());
+}
+
+/// Its locks are made only once it is there.
+#[test]
+fn a_store_that_is_gone_while_its_locks_are_there_is_damage() {
+    let (dir, store, session) = with_events(2);
+    let request = LeaseRequest::new(Owner::new("me").unwrap());
+    drop(block_on(store.acquire(&session, request)).unwrap());
+    drop(store);
+    std::fs::remove_file(dir.path().join("store.redb")).unwrap();
+    let opened = Redb::open(dir.path().join("store.redb"), Options::default());
+    let error = opened.and_then(|store| read(&store, &session)).unwrap_err();
+    assert!(error.is_corrupt(), "{error}");
+}

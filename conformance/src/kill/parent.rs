@@ -147,7 +147,19 @@ impl Process {
 
     /// Stops the child where it is, until it may go on.
     pub(crate) fn stop(&self) -> Held {
-        self.signal("STOP")
+        self.signal("STOP")?;
+        // The signal takes a moment. Where there is no such file, it has to be enough.
+        let stat = format!("/proc/{}/stat", self.child.id());
+        for _ in 0..1_000 {
+            let state = std::fs::read_to_string(&stat);
+            let stands =
+                |text: &String| text.rsplit(") ").next().is_some_and(|t| t.starts_with('T'));
+            if state.as_ref().map_or(true, stands) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(End::NotMeasured("a child does not stop".into()))
     }
 
     /// Lets a stopped child go on.

@@ -59,10 +59,6 @@ async fn one(bench: &Bench, round: u64) -> Held {
     }
     child.stop()?;
     bench.sometimes(STOPS, 1);
-    // It has more to do, and will find it when it goes on.
-    for _ in 0..3 {
-        child.say("append")?;
-    }
     let written: std::sync::Arc<std::sync::Mutex<Vec<Op>>> = std::sync::Arc::default();
     let write = {
         let written = std::sync::Arc::clone(&written);
@@ -94,6 +90,11 @@ async fn one(bench: &Bench, round: u64) -> Held {
         );
     }
     let before = numbers(&mine.store, &session()?).await?;
+    // It finds more to do when it goes on. Before that it must get nothing: who is stopped within a
+    // write holds the lock of the writer.
+    for _ in 0..3 {
+        child.say("append")?;
+    }
     child.go_on()?;
     let ended = child.end()?;
     ended.sound()?;

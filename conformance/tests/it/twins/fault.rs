@@ -108,6 +108,13 @@ pub(crate) enum Fault {
     // Upkeep.
     RepairLosesAnEvent,
     VerifyCriesWolf,
+    // Damage.
+    ChecksNothing,
+    CutsDamage,
+    OneSpoilsAll,
+    PanicsOnDamage,
+    RepairMiscounts,
+    StopsAtDamage,
     // Files.
     ClearsForeignFiles,
     DeleteLeavesAFile,

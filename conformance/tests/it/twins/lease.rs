@@ -140,6 +140,7 @@ impl LeaseStore for Faulty {
     async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
         let session = &self.folded(session);
         let mut request = request;
+        self.readable()?;
         match self.fault {
             Fault::NotExclusive => request.force = true,
             Fault::OneLeaseForAll => self.others_held(session).await?,

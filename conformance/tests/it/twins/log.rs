@@ -195,6 +195,7 @@ impl EventLog for Faulty {
         if let Some(list) = lock(&self.own.list).as_mut().filter(|_| created.is_ok()) {
             list.push(session.id.clone());
         }
+        self.tag(session, created.is_ok());
         match created {
             Err(e)
                 if self.is(Fault::CreatesTwice)
@@ -211,6 +212,7 @@ impl EventLog for Faulty {
             Fault::CaseFolds => id.as_str().to_lowercase().parse()?,
             _ => id.clone(),
         };
+        self.readable()?;
         let (session, mut head) = self.inner.head(&id).await?;
         match self.fault {
             Fault::ForgetsTheLargestId => head.top = EventId::MIN,
@@ -228,6 +230,7 @@ impl EventLog for Faulty {
         events: Vec<NewEvent>,
         condition: AppendCondition,
     ) -> Result<Range<SeqNum>> {
+        self.readable()?;
         if self.is(Fault::ReadsLockWriters) && Arc::strong_count(&self.own.reading) > 1 {
             return Err(Error::unavailable("somebody reads"));
         }
@@ -337,6 +340,7 @@ impl EventLog for Faulty {
     fn sessions(&self) -> SessionIds {
         let this = self.clone();
         stream::once(async move {
+            this.readable()?;
             let mut ids: Vec<SessionId> = this.inner.sessions().try_collect().await?;
             match this.fault {
                 Fault::ListMissesOne if ids.len() > 3 => drop(ids.remove(1)),
@@ -376,6 +380,7 @@ impl EventLog for Faulty {
         if let Some(file) = self.lease_file(session).filter(|_| deleted.is_ok()) {
             drop(std::fs::remove_file(file));
         }
+        self.tag(session, false);
         if deleted.is_ok() {
             self.known().deleted.push(session.id.clone());
             if let Some(list) = lock(&self.own.list).as_mut() {

@@ -1,14 +1,41 @@
 //! Faults of verification and repair, and of what lies in the folder.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use async_trait::async_trait;
 use sessionlog_core::{
-    AppendCondition, Finding, Kind, NewEvent, Place, Repair, Result, SessionId, Severity, Upkeep,
+    AppendCondition, Error, Finding, Kind, NewEvent, Place, Repair, Result, SessionId, Severity,
+    Upkeep,
 };
 
 use super::files::private;
 use super::{Fault, Faulty};
 
 impl Faulty {
+    /// A damaged journal is refused until it is repaired.
+    pub(super) fn readable(&self) -> Result<()> {
+        if self.is(Fault::RepairMiscounts) && self.shared.busy.load(SeqCst) {
+            return Err(Error::corrupt(
+                Place::file("journal"),
+                "lines behind damage",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes an empty file of a session's own, or removes it.
+    pub(super) fn tag(&self, session: &sessionlog_core::SessionRef, there: bool) {
+        let Some(dir) = self.dir.as_ref().filter(|_| self.is(Fault::OneSpoilsAll)) else {
+            return;
+        };
+        let path = dir.join(format!("tag-{}", session.id));
+        if there {
+            private(&path, b"");
+        } else {
+            drop(std::fs::remove_file(path));
+        }
+    }
+
     /// Writes a file where a fault says so.
     pub(super) fn touch(&self, when: &str) {
         let Some(dir) = &self.dir else {
@@ -29,6 +56,10 @@ impl Faulty {
 #[async_trait]
 impl Upkeep for Faulty {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
+        if let Err(error) = self.readable() {
+            let place = Place::session(id);
+            return Ok(vec![Finding::new(Severity::Damage, place, error.message())]);
+        }
         let mut found = self.inner.verify(&self.folded_id(id)).await?;
         if self.is(Fault::VerifyCriesWolf) {
             found.push(Finding::new(Severity::Damage, Place::session(id), "a wolf"));
@@ -44,6 +75,12 @@ impl Upkeep for Faulty {
             self.inner
                 .append(&session, vec![lost], AppendCondition::NONE)
                 .await?;
+        }
+        if self.readable().is_err() {
+            self.shared.busy.store(!apply, SeqCst);
+            let mut repair = Repair::default();
+            repair.events = u64::MAX;
+            return Ok(repair);
         }
         self.inner.repair(id, apply).await
     }

@@ -1,0 +1,157 @@
+//! Twins of the tutorial's backend that take a damaged journal for something else.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use sessionlog_conformance::{Capability, Medium, Place, Subject};
+use sessionlog_core::{Backend, Error, Result, Sum};
+
+use super::{Fault, Faulty, twins};
+use crate::custom_backend::{Journal, Mine};
+
+/// How much of a journal is whole lines that follow one another.
+fn whole(text: &[u8]) -> usize {
+    let (mut sum, mut len) = (Sum::from_u64(0), 0);
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let Some((said, json)) = line
+            .strip_suffix(b"\n")
+            .and_then(|l| l.split_at_checked(17))
+        else {
+            break;
+        };
+        sum = sum.then(json);
+        if !said.starts_with(&sum.to_text()) {
+            break;
+        }
+        len += line.len();
+    }
+    len
+}
+
+/// Whether there is damage: a torn last line is none.
+fn is_damaged(text: &[u8]) -> bool {
+    text[whole(text)..].contains(&b'\n')
+}
+
+/// The same lines with the checksums that they should have.
+fn resealed(text: &[u8]) -> Vec<u8> {
+    let mut sum = Sum::from_u64(0);
+    let line = |line: &[u8]| match line
+        .strip_suffix(b"\n")
+        .and_then(|l| l.split_at_checked(17))
+    {
+        Some((_, json)) => {
+            sum = sum.then(json);
+            [&sum.to_text()[..], b" ", json, b"\n"].concat()
+        }
+        None => line.to_vec(),
+    };
+    let lines: Vec<_> = text.split_inclusive(|b| *b == b'\n').map(line).collect();
+    lines.concat()
+}
+
+/// What a twin takes the journal for.
+fn taken(fault: Fault, mut text: Vec<u8>) -> Vec<u8> {
+    match fault {
+        Fault::ChecksNothing => resealed(&text),
+        Fault::StopsAtDamage | Fault::CutsDamage if is_damaged(&text) => {
+            text.truncate(whole(&text));
+            text
+        }
+        Fault::PanicsOnDamage if is_damaged(&text) => panic!("a damaged journal"),
+        _ => text,
+    }
+}
+
+async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
+    let dir = place.dir();
+    let path = dir.join("journal");
+    let text = fs::read(&path).unwrap_or_default();
+    if fault == Fault::CutsDamage && is_damaged(&text) {
+        fs::write(&path, &text[..whole(&text)]).unwrap();
+    }
+    if fault == Fault::OneSpoilsAll {
+        for entry in fs::read_dir(dir).unwrap().map(io::Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            if name.starts_with("tag-") && entry.metadata().unwrap().len() > 0 {
+                return Err(Error::unavailable("a tag has content"));
+            }
+        }
+    }
+    let opened = Journal::open_as(dir, |text| Ok(taken(fault, text))).await;
+    let journal = match opened {
+        Err(_) if fault == Fault::RepairMiscounts && is_damaged(&text) => {
+            let journal = Journal::open_as(dir, |text| {
+                let len = whole(&text);
+                Ok(text[..len].to_vec())
+            });
+            let mut twin = Faulty::new(Arc::new(journal.await.unwrap()) as Arc<dyn Backend>, fault);
+            twin.dir = Some(dir.to_owned());
+            twin.shared
+                .busy
+                .store(true, std::sync::atomic::Ordering::SeqCst);
+            return Ok(twin);
+        }
+        opened => opened.map_err(|e| Error::unavailable("can't be opened").with_source(e))?,
+    };
+    let mut twin = Faulty::new(Arc::new(journal) as Arc<dyn Backend>, fault);
+    twin.dir = Some(dir.to_owned());
+    Ok(twin)
+}
+
+macro_rules! over_damage {
+    ($twin:ident, $fault:ident) => {
+        impl Subject for $twin {
+            type Backend = Faulty;
+            const MEDIUM: Medium = Medium::Directory;
+            const SEVERAL_HANDLES: Capability = Mine::SEVERAL_HANDLES;
+            const SEVERAL_PROCESSES: Capability = Mine::SEVERAL_PROCESSES;
+            const GROUP_COMMIT: Capability = Mine::GROUP_COMMIT;
+            const ONE_WRITE_ONE_FLUSH: Capability = Mine::ONE_WRITE_ONE_FLUSH;
+            const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
+            const SALVAGES: Capability = match Fault::$fault {
+                Fault::RepairMiscounts => Capability::Yes,
+                _ => Mine::SALVAGES,
+            };
+            async fn open(place: &Place) -> Result<Faulty> {
+                open(place, Fault::$fault).await
+            }
+        }
+    };
+}
+
+twins! { "damage", over_damage;
+    checks_nothing ChecksNothing [
+        g01_an_append_to_a_damaged_store_is_right_or_refused,
+        g15_damage_gives_the_right_answer_or_an_error,
+        g15_verify_names_the_damage,
+    ]
+    stops_at_damage StopsAtDamage [
+        g01_an_append_to_a_damaged_store_is_right_or_refused,
+        g07_damage_brings_no_token_back,
+        g15_damage_shortens_no_log_in_silence,
+        g15_verify_names_the_damage,
+    ]
+    cuts_damage CutsDamage [
+        g01_an_append_to_a_damaged_store_is_right_or_refused,
+        g07_damage_brings_no_token_back,
+        g15_damage_shortens_no_log_in_silence,
+        g15_verify_names_the_damage,
+        g16_damaged_files_stay_as_they_are,
+    ]
+    panics_on_damage PanicsOnDamage [
+        g01_an_append_to_a_damaged_store_is_right_or_refused,
+        g07_damage_brings_no_token_back,
+        g15_damage_gives_the_right_answer_or_an_error,
+        g15_damage_shortens_no_log_in_silence,
+        g15_verify_names_the_damage,
+        g16_damaged_files_stay_as_they_are,
+    ]
+    repair_miscounts RepairMiscounts [
+        g15_repair_salvages_what_is_whole,
+    ]
+    one_spoils_all OneSpoilsAll [
+        g14_damage_to_one_session_leaves_the_others,
+    ]
+}
