@@ -64,10 +64,15 @@ impl Journal {
         dir: &Path,
         read: impl FnOnce(Vec<u8>) -> io::Result<Vec<u8>>,
     ) -> io::Result<Self> {
-        let lock = private(&dir.join("lock"))?;
+        let (path, lock) = (dir.join("journal"), dir.join("lock"));
+        if fs::exists(&lock)? && !fs::exists(&path)? {
+            return Err(io::Error::other("the journal is gone"));
+        }
+        // The journal comes before the lock, so that it is missed when it is gone.
+        let mut file = private(&path)?;
+        let lock = private(&lock)?;
         lock.try_lock()?;
-        let mut file = private(&dir.join("journal"))?;
-        let (text, memory) = (read(fs::read(dir.join("journal"))?)?, Memory::new());
+        let (text, memory) = (read(fs::read(&path)?)?, Memory::new());
         let (mut sum, mut whole, mut torn) = (Sum::from_u64(0), 0, None);
         for line in text.split_inclusive(|b| *b == b'\n') {
             let Some(line) = line.strip_suffix(b"\n") else {

@@ -118,19 +118,6 @@ impl What {
         }
         Some(Some(bytes))
     }
-
-    /// Whether it takes the end of the file's content away, and nothing else.
-    pub(crate) fn ends_early(&self, before: &[u8]) -> bool {
-        match self {
-            Self::Cut { .. } | Self::Empty | Self::Missing | Self::Older { .. } => true,
-            Self::Zero { at, len } => {
-                // Behind the content there may be space: one byte, again and again.
-                let last = before.iter().rposition(|byte| Some(byte) != before.last());
-                last.is_none_or(|last| at + len > last)
-            }
-            _ => false,
-        }
-    }
 }
 
 impl fmt::Display for Harm {

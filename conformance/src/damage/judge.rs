@@ -35,9 +35,32 @@ impl Context {
         all
     }
 
-    /// Whether a session may be not there: it was not at that time, or is not in that store.
+    /// Whether a session may be not there: it was not at that time, or is not in that store, or it
+    /// was made in the part that is lost of a file that sessions share.
     pub(super) fn may_be_absent(&self, id: &SessionId) -> bool {
-        self.truths(id).iter().any(Option::is_none)
+        let shared = self.built.owner(&self.harm.file).is_none();
+        let lost = shared && self.subject.finds_lost_ends != Capability::Yes && self.ends_early();
+        lost || self.truths(id).iter().any(Option::is_none)
+    }
+
+    /// Whether the harm took the end of the file's content away, and nothing else.
+    fn ends_early(&self) -> bool {
+        let before = self.built.image(self.harm.image).files.get(&self.harm.file);
+        let before = before.map(Vec::as_slice).unwrap_or_default();
+        let after = self.tree.files.get(&self.harm.file);
+        let after = after.map(Vec::as_slice).unwrap_or_default();
+        if before.starts_with(after) {
+            return true;
+        }
+        match self.harm.what {
+            What::Older { .. } => true,
+            What::Zero { at, len } => {
+                // Behind the content there may be space: one byte, again and again.
+                let last = before.iter().rposition(|byte| Some(byte) != before.last());
+                last.is_none_or(|last| at + len > last)
+            }
+            _ => false,
+        }
     }
 
     /// The truth about a life.
@@ -57,8 +80,7 @@ impl Context {
         if self.subject.finds_lost_ends == Capability::Yes || !truth.ends.contains(&len) {
             return false;
         }
-        let before = self.built.image(self.harm.image).files.get(&self.harm.file);
-        if before.is_some_and(|bytes| self.harm.what.ends_early(bytes)) {
+        if self.ends_early() {
             return true;
         }
         // What a power cut leaves of the last commit may look like any other loss of sectors.

@@ -136,7 +136,7 @@ async fn g09_processes_hold_the_lease_one_at_a_time(bench: &Bench) -> Held {
         let place = prepared(bench).await?;
         let ops = race(bench, &place, Role::Driver, size(bench, 16), Some(7))?;
         for op in &ops {
-            if let What::Acquire { token, .. } = op.what {
+            if let (What::Acquire { token, .. }, Some(_)) = (&op.what, op.ended) {
                 bench.sometimes(if token.is_some() { GRANTS } else { HELD }, 1);
             }
         }

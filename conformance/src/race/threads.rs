@@ -157,7 +157,7 @@ async fn g09_threads_hold_the_lease_one_at_a_time(bench: &Bench) -> Held {
         let handles = opened(bench, &place).await?;
         let ops = race(bench, &handles, Role::Driver, steps)?;
         for op in &ops {
-            if let What::Acquire { token, .. } = op.what {
+            if let (What::Acquire { token, .. }, Some(_)) = (&op.what, op.ended) {
                 bench.sometimes(if token.is_some() { GRANTS } else { HELD }, 1);
             }
         }

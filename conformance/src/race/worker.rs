@@ -133,6 +133,8 @@ impl Worker {
             return Ok(());
         };
         self.append(step, None, Some(lease.token)).await?;
+        // Held for a moment, so that others find it held.
+        Delay::new(Duration::from_millis(2)).await;
         let token = lease.token.get();
         let op = self.pen.begin(What::Release { token })?;
         let given = patiently(async || self.store.release(&lease).await).await;

@@ -24,7 +24,7 @@ enum Wrong {
     LosesUpdates,
     /// Tokens are not looked at.
     StaleHolderWrites,
-    /// The head is the one that this handle saw last.
+    /// The head is the one that this handle saw first.
     RemembersHeads,
     /// The list is the one that this handle gave first.
     RemembersLists,
@@ -112,9 +112,7 @@ impl EventLog for PerCall {
         if self.wrong == Wrong::StaleHolderWrites {
             condition.token = None;
         }
-        let range = journal.append(session, events, condition).await?;
-        *super::lock(&self.head) = Some(journal.head(&session.id).await?);
-        Ok(range)
+        journal.append(session, events, condition).await
     }
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
         let (this, session) = (self.clone(), session.clone());
@@ -281,6 +279,11 @@ racing! {
     loses_updates LosesUpdates [
         g06_processes_make_one_history,
         g06_threads_make_one_history,
+        g08_a_stopped_holder_is_fenced,
+        g09_processes_hold_the_lease_one_at_a_time,
+        g09_threads_hold_the_lease_one_at_a_time,
+        g14_lists_beside_creates_and_deletes_are_right,
+        g14_lists_beside_other_processes_are_right,
     ]
     stale_holder_writes StaleHolderWrites [
         g08_a_stopped_holder_is_fenced,
