@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use redb::{
-    Builder, Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction,
+    AccessGuard, Builder, Key, ReadTransaction, ReadableTable, TableDefinition, Value,
+    WriteTransaction,
 };
 use sessionlog_core::{Error, Place, Result, SessionId};
 use sessionlog_local::files::{failed as os_failed, sync_dir, unique};
@@ -17,6 +18,7 @@ use crate::file::{DAMAGED, fill};
 use crate::format::{
     BLOBS, CHUNK, CHUNKS, EVENTS, KEPT, LEASES, NEXT, NUMBERS, Raw, Row, SESSIONS,
 };
+use crate::rows::{ascending, descending};
 
 const READ: &str = "read the damaged store";
 const WRITE: &str = "write the new store";
@@ -122,6 +124,10 @@ fn insert<'v, K: Key + 'static, V: Value + 'static>(
     table.insert(key, value).map(drop).map_err(failed(WRITE))
 }
 
+/// Entries of a table, from either end.
+type Entries<'a, K, V> =
+    Box<dyn Iterator<Item = Result<(AccessGuard<'a, K>, AccessGuard<'a, V>)>> + 'a>;
+
 /// One row, if it is there and can be read.
 fn look<'k, K: Key + 'static, V: Value + 'static, T>(
     read: &ReadTransaction,
@@ -148,15 +154,14 @@ fn both_ways<K: Key + 'static, V: Value + 'static, A: PartialEq, B>(
         let before = rows.len();
         let walked = unpanicked(READ, || {
             let table = read.open_table(table).map_err(failed(READ))?;
-            let mut entries = table.iter().map_err(failed(READ))?;
-            loop {
-                let entry = if backwards {
-                    entries.next_back()
-                } else {
-                    entries.next()
-                };
-                let Some(entry) = entry else { return Ok(true) };
-                let (k, v) = entry.map_err(failed(READ))?;
+            let all = table.iter().map_err(failed(READ))?;
+            let entries: Entries<'_, K, V> = if backwards {
+                Box::new(descending(all.rev(), READ))
+            } else {
+                Box::new(ascending(all, READ))
+            };
+            for entry in entries {
+                let (k, v) = entry?;
                 let row = (key(k.value()), value(v.value()));
                 if backwards
                     && rows
@@ -167,6 +172,7 @@ fn both_ways<K: Key + 'static, V: Value + 'static, A: PartialEq, B>(
                 }
                 rows.push(row);
             }
+            Ok(true)
         });
         match walked {
             Ok(_) => break,

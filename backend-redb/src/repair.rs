@@ -10,8 +10,7 @@ use crate::Redb;
 use crate::failure::failed;
 use crate::format::{EVENTS, KEPT, LEASES, Row, decode_holder, encode_event};
 use crate::rebuild::rebuild;
-use crate::rows::{Rows, damaged_row};
-use crate::rows::{Rows, ascending, damaged_row};
+use crate::rows::{Rows, ascending, damaged_row, disorder};
 use crate::salvage::Salvage;
 use crate::store::Done;
 use crate::upkeep::{genesis, unmendable};
@@ -222,16 +221,14 @@ pub(crate) fn last(
     let mut next = SeqNum::ZERO;
     loop {
         let rows = Rows::collect(events, number, next..SeqNum::MAX)?;
-        let mut met = false;
+        if rows.is_empty() {
+            return Ok(next);
+        }
         for (seq, _) in rows.raw() {
             if seq.get() - next.get() > FAR {
                 return Ok(next);
             }
             next = seq.plus(1);
-            met = true;
-        }
-        if !met {
-            return Ok(next);
         }
     }
 }
@@ -243,13 +240,11 @@ fn in_place(
     broken: &Broken,
     seq: SeqNum,
 ) -> Result<()> {
+    let what = "read events";
     let found = events.get((broken.row.number, seq.get()));
-    match found.map_err(failed("read events"))? {
+    match found.map_err(failed(what))? {
         None => Ok(()),
-        Some(_) => Err(unmendable(
-            &broken.session.id,
-            "pages of the database are damaged; copy the sessions that can be read into a new store",
-        )),
+        Some(_) => Err(disorder(what)),
     }
 }
 

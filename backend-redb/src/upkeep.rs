@@ -92,8 +92,7 @@ impl Upkeep for Redb {
 }
 
 impl Redb {
-    /// What a damaged session row says, as far as it can be read. Its tail is not believed to be far
-    /// behind the last event.
+    /// What a damaged session row says, as far as it can be read.
     fn salvaged_row(&self, id: &SessionId) -> Result<Option<Row>> {
         let row = self.shared.engine.read(|txn| {
             let what = "read the session";
@@ -102,6 +101,7 @@ impl Redb {
             let Some(mut row) = row.and_then(|row| Row::salvage(row.value())) else {
                 return Ok(None);
             };
+            // It is not believed that its tail is far behind the last event.
             let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
             row.head.tail = crate::repair::last(&events, row.number)?;
             Ok(Some(row))

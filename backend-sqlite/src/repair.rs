@@ -92,9 +92,9 @@ async fn plan(store: &Sqlite, id: &SessionId) -> Result<(Repair, bool)> {
     let broken = store.inner.read(|conn| Broken::find(conn, id)).await?;
     let broken = broken.ok_or_else(none)?;
     let survey = Survey::of(store, &broken.row).await?;
-    let whole = survey.is_whole() && broken.anew.is_none();
+    // What is written among damaged pages may be lost, or destroy more.
     let unreadable = survey.flaws.values().any(|flaw| *flaw == Flaw::Unreadable)
-        || whole && !store.inner.read(is_sound).await?.unwrap_or(true);
+        || !store.inner.read(is_sound).await?.unwrap_or(true);
     Ok((broken.plan(&survey), unreadable))
 }
 
@@ -142,26 +142,6 @@ fn mend(work: &mut Work<'_>, broken: Broken) -> Result<Repair> {
         first = SeqNum::ZERO;
     }
     let mut row = broken.anew.unwrap_or(broken.row);
-/// Refuses to mend rows where pages are damaged: what is written there may be lost, or destroy more.
-pub(crate) fn refuse_bad_pages(conn: &Connection) -> Result<()> {
-    let check = "PRAGMA quick_check(1)";
-    let said = conn.query_row(check, [], |row| row.get::<_, String>(0));
-    match said.map_err(failed("check", "the database")) {
-        Ok(said) if said == "ok" => return Ok(()),
-        Err(error) if !error.is_corrupt() => return Err(error),
-        _ => {}
-    }
-    Err(Error::unsupported(
-        "whole pages of the database are damaged, which can't be mended in place: copy the \
-         sessions that can be read into a new store",
-    ))
-}
-
-fn mend(work: &mut Work<'_>, mut row: SessionRow) -> Result<Repair> {
-    refuse_bad_pages(work.conn())?;
-    let survey = Survey::within(work.conn(), &row)?;
-    let mut repair = survey.plan();
-    let first = survey.flaws.keys().next().copied().unwrap_or(survey.tail);
     let mut head = Head::genesis(&row.session.id, row.session.incarnation);
     if first > SeqNum::ZERO {
         let before = first.minus(1)..first;

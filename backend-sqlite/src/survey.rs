@@ -250,8 +250,6 @@ impl Survey {
         let first = |from: SeqNum| {
             let mut next = None;
             rows_from(conn, of, from, |row| {
-                next = Some(SeqNum::new(seq_of(row.get(0)?)));
-            let found = rows_from(conn, of, from, |row| {
                 let seq = SeqNum::new(seq_of(row.get(0)?));
                 if seq < from {
                     return Err(disorder());

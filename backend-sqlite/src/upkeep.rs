@@ -202,16 +202,6 @@ impl Upkeep for Sqlite {
 
     async fn repair(&self, id: &SessionId, write: bool) -> Result<Repair> {
         crate::repair::repair(self, id, write).await
-        let row = self.row_of(id).await?;
-        let survey = Survey::of(self, &row).await?;
-        if !survey.is_whole() {
-            let checked = self.inner.read(crate::repair::refuse_bad_pages).await?;
-            checked.ok_or_else(|| row.session.gone())?;
-        }
-        if !write || survey.is_whole() {
-            return Ok(survey.plan());
-        }
-        apply(self, &row).await
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {
