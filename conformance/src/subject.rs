@@ -81,7 +81,8 @@ pub trait Subject: Sized + 'static {
     /// Opens the store at a place: an empty one, or what an earlier life left there.
     ///
     /// # Errors
-    /// Whatever the backend gives; the suite calls it only where opening must succeed.
+    /// Whatever the backend gives. Where the place is whole, opening must succeed; where a file of it
+    /// is damaged, an error is as right as success, and a panic is not.
     fn open(place: &Place) -> impl Future<Output = Result<Self::Backend>> + Send;
 
     /// The limits that the opened store has.
