@@ -198,12 +198,17 @@ fn carry(
                 .range((number, from)..=(number, u64::MAX))
                 .map_err(failed(READ))?;
             let row = rows.next().transpose().map_err(failed(READ))?;
-            Ok(row.map(|(key, value)| {
+            let row = row.map(|(key, value)| {
                 let bytes = (want == Want::Entry).then(|| value.value().to_vec());
                 (key.value(), bytes)
-            }))
+            });
+            // The row behind it may be found from here, and by no search.
+            let behind = rows.next().filter(|_| want == Want::Entry);
+            let behind = behind.and_then(std::result::Result::ok);
+            let behind = behind.map(|(key, value)| (key.value(), value.value().to_vec()));
+            Ok(row.map(|(key, bytes)| (key, bytes, behind)))
         })?;
-        let Some(((of, seq), bytes)) = found else {
+        let Some(((of, seq), bytes, behind)) = found else {
             return Ok(None);
         };
         if of != number || seq < from {
@@ -213,6 +218,9 @@ fn carry(
         if let Some(bytes) = bytes {
             new.insert((number, seq), bytes.as_slice())
                 .map_err(failed(WRITE))?;
+        }
+        if let Some((key, bytes)) = behind.filter(|((of, next), _)| *of == number && *next > seq) {
+            new.insert(key, bytes.as_slice()).map_err(failed(WRITE))?;
         }
         Ok(Some(seq))
     })

@@ -233,7 +233,7 @@ pub(crate) fn last(
     }
 }
 
-/// Refuses to go on if a row that a walk did not meet is found by a search: then pages are damaged,
+/// Refuses to go on if a row that a walk did not meet is there all the same: then pages are damaged,
 /// and what is written among them may be lost as well.
 fn in_place(
     events: &impl ReadableTable<(u64, u64), &'static [u8]>,
@@ -241,11 +241,15 @@ fn in_place(
     seq: SeqNum,
 ) -> Result<()> {
     let what = "read events";
-    let found = events.get((broken.row.number, seq.get()));
-    match found.map_err(failed(what))? {
-        None => Ok(()),
-        Some(_) => Err(disorder(what)),
+    let at = (broken.row.number, seq.get());
+    let searched = events.get(at).map_err(failed(what))?.is_some();
+    // On damaged pages a row may be found from the one before it, and by no search.
+    let beside = Rows::collect(events, broken.row.number, seq.minus(1)..seq.plus(1))?;
+    let beside = beside.raw().any(|(met, _)| met == seq);
+    if searched || beside {
+        return Err(disorder(what));
     }
+    Ok(())
 }
 
 fn mend(write: &mut Write<'_>, id: &SessionId) -> Result<Done> {

@@ -52,6 +52,8 @@ macro_rules! over_files {
             const SEVERAL_PROCESSES: Capability = Mine::SEVERAL_PROCESSES;
             const GROUP_COMMIT: Capability = Mine::GROUP_COMMIT;
             const ONE_WRITE_ONE_FLUSH: Capability = Mine::ONE_WRITE_ONE_FLUSH;
+            const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
+            const SALVAGES: Capability = Mine::SALVAGES;
             async fn open(place: &Place) -> Result<Faulty> {
                 open(place, Fault::$fault).await
             }
@@ -185,6 +187,8 @@ fn promises_too_much() {
         type Backend = Journal;
         const MEDIUM: Medium = Medium::Directory;
         const SEVERAL_HANDLES: Capability = Mine::SEVERAL_HANDLES;
+        const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
+        const SALVAGES: Capability = Mine::SALVAGES;
         async fn open(place: &Place) -> Result<Journal> {
             Mine::open(place).await
         }
