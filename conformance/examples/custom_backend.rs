@@ -45,12 +45,10 @@ pub(crate) enum Change {
 }
 
 pub(crate) type Token = Option<FencingToken>;
-type End<'a> = MutexGuard<'a, Option<(File, Sum)>>;
 /// The end of the journal: where it is written to, the checksum so far, and where a line that a crash
 /// tore begins, if there is one.
 struct Tail(File, Sum, Option<u64>);
 
-type Token = Option<FencingToken>;
 type End<'a> = MutexGuard<'a, Option<Tail>>;
 
 impl Journal {

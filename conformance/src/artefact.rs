@@ -70,6 +70,10 @@ impl Artefact {
     pub(crate) fn of_world(world: crate::objects::World) -> Self {
         Self {
             world: Some(world),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn of_harm(harmed: Harmed) -> Self {
         Self {
             harmed: Some(harmed),
@@ -97,7 +101,11 @@ impl Artefact {
 
     /// Whether it says how the law has to run to fail again, and not only that it failed.
     fn has_cause(&self) -> bool {
-        self.commands.is_some() || self.kill.is_some()
+        #[cfg(feature = "objects")]
+        if self.faults.is_some() || self.world.is_some() {
+            return true;
+        }
+        self.commands.is_some() || self.kill.is_some() || self.harmed.is_some()
     }
 
     /// Takes note of it as the cause of a failure, and adds what was done to the failure's words.
