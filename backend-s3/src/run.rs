@@ -1,24 +1,16 @@
 //! A run: all jobs that waited, in order, in as few writes as can be.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use sessionlog_core::{Error, ErrorKind, Incarnation, Result};
 
 use crate::chunk::ChunkRef;
 use crate::put::{Slot, put_slot};
-use crate::seat::{Desk, Done, Job, Pending, Seat, lock};
+use crate::seat::{Desk, Done, Job, Pending, Seat};
 use crate::view::View;
 
 /// How often a job is begun anew because others wrote meanwhile.
 pub(crate) const ROUNDS: u32 = 40;
-
-/// Those whom a run has answered have so much of its time to ask for more before the next one leaves.
-/// Else who writes one event after the other would fall into two groups that take turns.
-const LULL: u32 = 16;
-/// The shortest and the longest such time.
-const SHORTEST_LULL: Duration = Duration::from_micros(100);
-const LONGEST_LULL: Duration = Duration::from_millis(4);
 
 /// What became of a step.
 pub(crate) enum Step<T> {
@@ -31,7 +23,6 @@ impl Seat {
     /// Does all jobs.
     pub(crate) async fn run(self: Arc<Self>, jobs: Vec<Job>) -> Arc<Vec<Result<Done>>> {
         let mut desk = self.desk.lock().await;
-        let (begun, several) = (Instant::now(), jobs.len() > 1);
         let mut outcomes = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.as_slice();
         while let Some(job) = jobs.first() {
@@ -49,9 +40,6 @@ impl Seat {
         if outcomes.iter().all(is_answered) {
             self.drop_unnamed(&mut desk).await;
         }
-        let lull = (begun.elapsed() / LULL).min(LONGEST_LULL);
-        let waits = several && lull >= SHORTEST_LULL && !self.env.objects.options.pause.is_zero();
-        *lock(&self.lull) = waits.then(|| Instant::now() + lull);
         Arc::new(outcomes)
     }
 

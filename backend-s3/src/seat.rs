@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use event_listener::Event as Bell;
-use futures_timer::Delay;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use object_store::path::Path;
@@ -29,8 +28,6 @@ pub(crate) struct Seat {
     pub(crate) dir: String,
     combiner: Combiner<Job, Ticket>,
     running: Mutex<Option<Run>>,
-    /// Until when the next run waits for those whom the last one answered.
-    pub(crate) lull: Mutex<Option<Instant>>,
     pub(crate) view: Mutex<Option<Arc<View>>>,
     pub(crate) desk: futures_util::lock::Mutex<Desk>,
     /// Held while snapshots are saved.
@@ -124,7 +121,6 @@ impl Seat {
             id,
             combiner: Combiner::default(),
             running: Mutex::new(None),
-            lull: Mutex::new(None),
             view: Mutex::new(None),
             desk: futures_util::lock::Mutex::default(),
             snapshots: futures_util::lock::Mutex::default(),
@@ -141,7 +137,7 @@ impl Seat {
             what,
         };
         let seat = Arc::clone(self);
-        let ticket = self.combiner.submit(job, self.ready(), move |(), jobs| {
+        let ticket = self.combiner.submit(job, self.idle(), move |(), jobs| {
             let places = 0..jobs.len();
             let run = Arc::clone(&seat).run(jobs).boxed().shared();
             *lock(&seat.running) = Some(run.clone());
@@ -153,21 +149,15 @@ impl Seat {
         outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
     }
 
-    /// Waits until no run is under way, and a moment more if the last one answered several.
-    async fn ready(&self) -> Result<()> {
+    /// Waits until no run is under way.
+    async fn idle(&self) -> Result<()> {
         loop {
             let run = lock(&self.running).clone();
             match run.filter(|run| run.peek().is_none()) {
                 Some(run) => drop(run.await),
-                None => break,
+                None => return Ok(()),
             }
         }
-        let until = lock(&self.lull).take();
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if let Some(left) = left.filter(|left| !left.is_zero()) {
-            Delay::new(left).await;
-        }
-        Ok(())
     }
 
     /// Whether something is under way or to be settled.
