@@ -37,13 +37,12 @@ impl BlobStore for Bucket {
         let info = BlobInfo::new(BlobId::of(&content), wide(content.len()));
         self.may_write(session, token).await?;
         let key = self.env.keys.blob(session, info.id);
-        let made = self.put_new(&key, &content).await?;
+        self.put_new(&key, &content).await?;
         // A lease that was granted while the content was on its way comes before it, and so does a
-        // deletion.
+        // deletion. What a fenced writer put stays: the new holder may have put the same since, and
+        // was told that it is there.
         let behind = self.may_stay(session, token).await;
-        if let Err(error) = &behind
-            && (error.is_not_found() || made && is_fenced(error))
-        {
+        if behind.as_ref().is_err_and(Error::is_not_found) {
             self.env.objects.delete(vec![key]).await?;
         }
         behind.map(|()| info)
@@ -124,14 +123,12 @@ impl Bucket {
     }
 
     /// Puts an object unless it is there; whether it was made.
-    async fn put_new(&self, key: &object_store::path::Path, content: &Bytes) -> Result<bool> {
+    async fn put_new(&self, key: &object_store::path::Path, content: &Bytes) -> Result<()> {
         match self.env.objects.create(key, content).await {
-            Answer::Made => Ok(true),
+            Answer::Made => Ok(()),
             Answer::Refused(error) => Err(error),
             // The same name is the same content, so another put does no harm.
-            Answer::Taken | Answer::Unknown(_) => {
-                self.env.objects.put(key, content).await.map(|()| false)
-            }
+            Answer::Taken | Answer::Unknown(_) => self.env.objects.put(key, content).await,
         }
     }
 
