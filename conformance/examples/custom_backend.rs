@@ -45,9 +45,10 @@ pub(crate) enum Change {
 }
 
 pub(crate) type Token = Option<FencingToken>;
-/// The end of the journal: where it is written to, the checksum so far, and where a line that a crash
-/// tore begins, if there is one.
-struct Tail(File, Sum, Option<u64>);
+/// The end of the journal: where it is written to, the checksum so far, the last line, and where a
+/// line that a crash tore begins, if there is one. The last line of an earlier life is written once
+/// more: if that life failed to flush it, the kernel shows it, and no later flush writes it.
+struct Tail(File, Sum, Vec<u8>, Option<usize>);
 
 type End<'a> = MutexGuard<'a, Option<Tail>>;
 
@@ -68,12 +69,15 @@ impl Journal {
         }
         // The journal comes before the lock, so that it is missed when it is gone.
         let mut file = private(&path)?;
+        File::open(dir)?.sync_all()?;
         let lock = private(&lock)?;
         lock.try_lock()?;
         let (text, memory) = (read(fs::read(&path)?)?, Memory::new());
-        let (mut sum, mut whole, mut torn) = (Sum::from_u64(0), 0, None);
+        let (mut sum, mut last, mut whole, mut torn) = (Sum::from_u64(0), 0, 0, None);
         for line in text.split_inclusive(|b| *b == b'\n') {
-            let Some(line) = line.strip_suffix(b"\n") else {
+            // A file may have grown before its bytes came: JSON has no zeros.
+            let line = line.strip_suffix(b"\n").filter(|l| !l.contains(&0));
+            let Some(line) = line else {
                 torn = Some(whole);
                 break;
             };
@@ -85,14 +89,15 @@ impl Journal {
                 )));
             }
             replay(&memory, serde_json::from_slice(json)?).await;
-            whole += line.len() as u64 + 1;
+            last = whole;
+            whole += line.len() + 1;
         }
-        file.seek(io::SeekFrom::Start(whole))?;
-        File::open(dir)?.sync_all()?;
+        file.seek(io::SeekFrom::Start(last as u64))?;
+        let last = text.get(last..whole).unwrap_or_default().to_vec();
         Ok(Self {
             memory,
             dir: dir.into(),
-            tail: Mutex::new(Some(Tail(file, sum, torn))),
+            tail: Mutex::new(Some(Tail(file, sum, last, torn))),
             lock,
         })
     }
@@ -106,15 +111,16 @@ impl Journal {
             Change::Grant(_, false) => self.undriven(session).await?,
             _ => drop(self.memory.holder(session).await?),
         }
-        let Tail(mut file, mut sum, torn) = end.take().ok_or_else(lost)?;
+        let Tail(mut file, mut sum, mut text, torn) = end.take().ok_or_else(lost)?;
         let line = Line(session.id.clone(), session.incarnation, token, change);
         // Only who writes cuts what a crash tore: a reader changes nothing.
-        torn.map_or(Ok(()), |at| file.set_len(at).and_then(|()| file.sync_all()))
+        torn.map_or(Ok(()), |at| file.set_len(at as u64))
             .and_then(|()| encode(&line, &mut sum))
-            .and_then(|text| file.write_all(text.as_bytes()))
+            .map(|line| text.extend_from_slice(line.as_bytes()))
+            .and_then(|()| file.write_all(&text))
             .and_then(|()| file.sync_data())
             .map_err(|e| Error::indeterminate("the journal was not written").with_source(e))?;
-        *end = Some(Tail(file, sum, None));
+        *end = Some(Tail(file, sum, Vec::new(), None));
         Ok(end)
     }
 
@@ -127,12 +133,14 @@ impl Journal {
     }
 
     /// Writes the journal anew without one session; the rename is the moment of its deletion.
-    fn without(&self, id: &SessionId) -> io::Result<Tail> {
+    fn without(&self, id: &SessionId, torn: Option<usize>) -> io::Result<Tail> {
         let (mut sum, mut kept) = (Sum::from_u64(0), String::new());
-        for text in fs::read_to_string(self.dir.join("journal"))?.split_inclusive('\n') {
-            let Some(text) = text.strip_suffix('\n') else {
-                break;
-            };
+        let mut text = fs::read(self.dir.join("journal"))?;
+        text.truncate(torn.unwrap_or(text.len()));
+        for text in std::str::from_utf8(&text)
+            .map_err(io::Error::other)?
+            .lines()
+        {
             let line: Line = serde_json::from_str(text.get(17..).unwrap_or_default())?;
             if line.0 != *id {
                 kept += &encode(&line, &mut sum)?;
@@ -144,7 +152,7 @@ impl Journal {
         file.sync_all()?;
         fs::rename(self.dir.join("journal.new"), self.dir.join("journal"))?;
         File::open(&self.dir)?.sync_all()?;
-        Ok(Tail(file, sum, None))
+        Ok(Tail(file, sum, Vec::new(), None))
     }
 }
 
@@ -255,7 +263,7 @@ impl EventLog for Journal {
         let anew = end
             .take()
             .ok_or_else(lost)
-            .map(|_| self.without(&session.id))?;
+            .map(|Tail(.., torn)| self.without(&session.id, torn))?;
         *end = Some(anew.map_err(|e| Error::indeterminate("not deleted").with_source(e))?);
         self.memory.delete(session, token).await
     }
@@ -333,18 +341,23 @@ impl Upkeep for Journal {
         self.memory.repair(id, apply).await
     }
     async fn strays(&self) -> Result<Vec<Finding>> {
-        let unreadable = |e| Error::unavailable("the folder can't be listed").with_source(e);
-        let names = fs::read_dir(&self.dir).map_err(unreadable)?.flatten();
-        let names = names.map(|e| e.file_name().to_string_lossy().into_owned());
-        let stray = |name: String| {
-            let why = "not part of the store, left alone";
-            Finding::new(Severity::Note, Place::file(name), why)
-        };
-        Ok(names
-            .filter(|n| n != "journal" && n != "lock")
-            .map(stray)
-            .collect())
+        strays(&self.dir)
     }
+}
+
+/// What lies in a store's folder and is not its own.
+pub(crate) fn strays(dir: &Path) -> Result<Vec<Finding>> {
+    let unreadable = |e| Error::unavailable("the folder can't be listed").with_source(e);
+    let names = fs::read_dir(dir).map_err(unreadable)?.flatten();
+    let names = names.map(|e| e.file_name().to_string_lossy().into_owned());
+    let stray = |name: String| {
+        let why = "not part of the store, left alone";
+        Finding::new(Severity::Note, Place::file(name), why)
+    };
+    Ok(names
+        .filter(|n| n != "journal" && n != "lock")
+        .map(stray)
+        .collect())
 }
 
 /// The author's side of the suite.

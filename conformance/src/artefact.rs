@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::damage::Harmed;
+use crate::errors::FaultAt;
 use crate::model::Command;
+use crate::power::Failure;
 use crate::{Options, Outcome};
 
 /// A failure, saved as one JSON file and replayed by `SESSIONLOG_CONFORMANCE_REPLAY`.
@@ -39,6 +41,12 @@ pub(crate) struct Artefact {
     /// The damaged store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) harmed: Option<Harmed>,
+    /// When the power went, and what was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) power: Option<Failure>,
+    /// Which file call failed, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fault: Option<FaultAt>,
 }
 
 /// The end of a child.
@@ -66,6 +74,13 @@ impl Artefact {
         }
     }
 
+    pub(crate) fn of_power(failure: Failure) -> Self {
+        Self {
+            power: Some(failure),
+            ..Self::default()
+        }
+    }
+
     #[cfg(feature = "objects")]
     pub(crate) fn of_world(world: crate::objects::World) -> Self {
         Self {
@@ -77,6 +92,13 @@ impl Artefact {
     pub(crate) fn of_harm(harmed: Harmed) -> Self {
         Self {
             harmed: Some(harmed),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn of_fault(fault: FaultAt) -> Self {
+        Self {
+            fault: Some(fault),
             ..Self::default()
         }
     }
@@ -105,7 +127,11 @@ impl Artefact {
         if self.faults.is_some() || self.world.is_some() {
             return true;
         }
-        self.commands.is_some() || self.kill.is_some() || self.harmed.is_some()
+        self.commands.is_some()
+            || self.kill.is_some()
+            || self.harmed.is_some()
+            || self.power.is_some()
+            || self.fault.is_some()
     }
 
     /// Takes note of it as the cause of a failure, and adds what was done to the failure's words.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -32,6 +33,9 @@ pub(crate) struct Bench {
     handles: AtomicU32,
     cause: Mutex<Option<Artefact>>,
     counters: Mutex<BTreeMap<&'static str, u64>>,
+    hints: Mutex<Vec<String>>,
+    /// The time that power losses took to look at, and when the last one was done.
+    looked: Mutex<(Duration, Option<Instant>)>,
 }
 
 impl Bench {
@@ -45,6 +49,8 @@ impl Bench {
             handles: AtomicU32::new(0),
             cause: Mutex::default(),
             counters: Mutex::default(),
+            hints: Mutex::default(),
+            looked: Mutex::default(),
         })
     }
 
@@ -151,8 +157,41 @@ impl Bench {
 
     /// Counts that something happened that must happen sometimes.
     pub(crate) fn sometimes(&self, what: &'static str, times: u64) {
+        if times == 0 {
+            return;
+        }
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         *counters.entry(what).or_default() += times;
+    }
+
+    /// Takes note of something that the backend's author may want to know.
+    pub(crate) fn hint(&self, hint: String) {
+        let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        hints.push(hint);
+    }
+
+    /// Takes note of a power loss that was looked at since then.
+    pub(crate) fn took(&self, since: Instant) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that was looked at within another one counts with it.
+        let since = looked.1.map_or(since, |last| last.max(since));
+        let now = Instant::now();
+        looked.0 += now.saturating_duration_since(since);
+        looked.1 = Some(now);
+    }
+
+    /// The seconds that power losses took to look at.
+    pub(crate) fn looked(&self) -> f64 {
+        let looked = self.looked.lock();
+        looked
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .as_secs_f64()
+    }
+
+    pub(crate) fn hints(&self) -> Vec<String> {
+        let hints = self.hints.lock();
+        hints.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn counters(&self) -> BTreeMap<&'static str, u64> {

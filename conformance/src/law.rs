@@ -146,6 +146,7 @@ pub(crate) enum Need {
     PrivateFiles,
     RefusesUnfitStores,
     Salvages,
+    PosixNames,
 }
 
 /// An entry of a table of laws.

@@ -146,6 +146,18 @@ macro_rules! conformance {
             g09_the_holder_in_another_process_is_told
             g09_a_killed_holder_is_replaced_at_once
             y08_files_are_private_whatever_the_umask
+            g03_power_loss_leaves_a_prefix
+            g02_power_loss_leaves_whole_batches_of_a_group
+            g07_power_loss_takes_no_token_back
+            g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent
+            g17_power_loss_leaves_a_delete_whole_or_gone
+            g20_power_loss_leaves_a_conversation_that_resumes
+            g03_power_loss_in_any_work_leaves_a_prefix
+            g03_a_second_power_loss_takes_nothing_more
+            g03_names_rest_on_flushes_of_their_folders
+            g03_a_flush_left_out_is_noticed
+            g13_a_file_call_that_fails_loses_nothing
+            g13_a_disk_that_goes_on_failing_loses_nothing
             g18_object_faults_leave_one_copy_of_a_batch
             g08_object_faults_let_no_old_writer_in
             g04_object_faults_never_shorten_a_read

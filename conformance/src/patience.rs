@@ -1,5 +1,7 @@
 //! Waiting for what may never come, without a hang.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +11,8 @@ use std::time::Duration;
 use futures_timer::Delay;
 use futures_util::FutureExt;
 use futures_util::future::poll_fn;
+
+use crate::breach::{Held, breach};
 
 const TICK: Duration = Duration::from_millis(5);
 
@@ -62,6 +66,26 @@ pub(crate) async fn patient<F: Future>(ticks: u32, future: F) -> Option<F::Outpu
         Poll::Pending
     })
     .await
+}
+
+/// Runs something to its end, whatever way it ends: a wait that nobody ends and a panic are
+/// breaches.
+pub(crate) async fn guarded(ticks: u32, what: &str, future: impl Future<Output = Held>) -> Held {
+    match AssertUnwindSafe(patient(ticks, future))
+        .catch_unwind()
+        .await
+    {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => Err(breach(format!("{what} waits, and nobody wakes it"))),
+        Err(panic) => Err(breach(format!("{what} panicked: {}", words_of(&*panic)))),
+    }
+}
+
+/// The words of a panic.
+pub(crate) fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without words".into())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,24 @@ impl Place {
         Ok(Self {
             _folder: Some(Arc::new(folder)),
             ..Self::existing(name, dir, ground.clone())
+        })
+    }
+
+    /// A new place in memory, if there is a file system for that; it is as fast as it gets. A
+    /// store can't tell: nothing in it is flushed, and nothing of it has to outlive this process.
+    pub(crate) fn in_memory(ground: &Ground) -> io::Result<Self> {
+        static MEMORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let memory = MEMORY.get_or_init(|| {
+            let shm = Path::new("/dev/shm");
+            let usable = tempfile::tempfile_in(shm).is_ok();
+            usable.then(|| shm.to_owned())
+        });
+        let Some(root) = memory else {
+            return Self::new(ground);
+        };
+        Self::new(&Ground {
+            root: Some(root.clone()),
+            ..ground.clone()
         })
     }
 

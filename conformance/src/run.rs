@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::law::Need;
-use crate::patience::patient;
+use crate::patience::{patient, words_of};
 use crate::subject::Erased;
 use crate::{Capability, Law, Medium, Options, Outcome, Report, Subject, Verdict, laws};
 
@@ -47,6 +47,8 @@ pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome 
         artefact: None,
         replay: None,
         sometimes: std::collections::BTreeMap::new(),
+        hints: Vec::new(),
+        looked: 0.0,
     };
     if let Some(verdict) = law.needs.iter().find_map(|n| unmet(*n, &subject, options)) {
         outcome.verdict = excused(verdict, law, &subject, options);
@@ -62,6 +64,8 @@ pub(crate) fn run_law(subject: Erased, law: &Law, options: &Options) -> Outcome 
     let held = verdict(held(&bench, law));
     outcome.verdict = excused(held, law, &subject, options);
     outcome.sometimes = bench.counters();
+    outcome.hints = bench.hints();
+    outcome.looked = bench.looked();
     if !outcome.verdict.is_green() {
         outcome.trail = bench.trail.lines();
         outcome.replay = again(options, law.id, None);
@@ -139,12 +143,6 @@ fn held(bench: &Bench, law: &Law) -> Held {
     }
 }
 
-pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without words".into())
-}
-
 fn verdict(held: Held) -> Verdict {
     match held {
         Ok(()) => Verdict::Passed,
@@ -197,5 +195,6 @@ fn unmet(need: Need, subject: &Erased, options: &Options) -> Option<Verdict> {
         Need::PrivateFiles => promised(subject.private_files),
         Need::RefusesUnfitStores => promised(subject.refuses_unfit_stores),
         Need::Salvages => promised(subject.salvages),
+        Need::PosixNames => promised(subject.posix_names),
     }
 }

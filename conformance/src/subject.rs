@@ -73,6 +73,9 @@ pub trait Subject: Sized + 'static {
     const FINDS_LOST_ENDS: Capability = Capability::Yes;
     /// A repair of a damaged session keeps every event that is whole.
     const SALVAGES: Capability = Capability::Yes;
+    /// Nothing that is acknowledged rests on a name whose folder was not flushed. Without it the
+    /// store is safe where a journal keeps names in their order, as on ext4 and XFS.
+    const POSIX_NAMES: Capability = Capability::Yes;
 
     /// Laws that the backend is known to break, each with the reason: they are told as known instead
     /// of as failures. One that is upheld is red, so that the list stays true.
@@ -152,6 +155,7 @@ pub(crate) struct Erased {
     pub(crate) linearizable_reads: Capability,
     pub(crate) finds_lost_ends: Capability,
     pub(crate) salvages: Capability,
+    pub(crate) posix_names: Capability,
     pub(crate) open: Open,
     pub(crate) block_on: fn(LocalBoxFuture<'_, ()>),
 }
@@ -178,6 +182,7 @@ impl Erased {
             linearizable_reads: S::LINEARIZABLE_READS,
             finds_lost_ends: S::FINDS_LOST_ENDS,
             salvages: S::SALVAGES,
+            posix_names: S::POSIX_NAMES,
             open: |place| {
                 Box::pin(async move {
                     let store: Store = S::open(place).await?.into();

@@ -19,7 +19,7 @@ use crate::bench::{Bench, Handle};
 use crate::breach::{End, Held, breach};
 use crate::kill::happened;
 use crate::patience::patient;
-use crate::run::words_of;
+use crate::patience::words_of;
 use crate::subject::Erased;
 
 /// One damaged store, and all that is known of it.

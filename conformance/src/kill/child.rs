@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::work::{Step, Who, Worker, steps};
-use crate::bench::Ask;
+use crate::bench::{Ask, Handle};
 use crate::breach::{End, Held};
 use crate::known::Known;
 use crate::make::{at, events};
@@ -83,7 +83,10 @@ async fn run(subject: Erased, asked: &str) -> Held {
         "hello" => Ok(()),
         "hold" => hold(subject, &place).await,
         "visit" => visit(subject, &place).await,
-        "group" => group(subject, &place).await,
+        "group" => {
+            let store = (subject.open)(&place).await?;
+            group(&store, |n| tell(&Told::Done(n, None))).await
+        }
         work if work.starts_with("race ") => crate::race::child(subject, &place, work).await,
         work => {
             let mut worker = Worker::new((subject.open)(&place).await?);
@@ -125,20 +128,19 @@ async fn visit(subject: Erased, place: &Place) -> Held {
     Ok(())
 }
 
-/// Appends of many tasks at once: they may share commits.
-async fn group(subject: Erased, place: &Place) -> Held {
-    let store = (subject.open)(place).await?;
+/// Appends of many tasks at once: they may share commits. `tell` is told of each that returned.
+pub(crate) async fn group(store: &Handle, tell: impl Fn(usize)) -> Held {
     let session = Who("s", 1).session()?;
     store.create(&session).await?;
     store.put_events(&session, events(0..1)).await?;
-    tell(&Told::Done(0, None));
+    tell(0);
     let appends = (1..=GROUP).map(|n| {
-        let (store, session) = (&store, &session);
+        let (tell, session) = (&tell, &session);
         async move {
             store
                 .put_events(session, events(n * 10..n * 10 + 3))
                 .await?;
-            tell(&Told::Done(usize::try_from(n).unwrap_or(0), None));
+            tell(usize::try_from(n).unwrap_or(0));
             Held::Ok(())
         }
     });

@@ -11,7 +11,7 @@ use crate::dump::Dump;
 use crate::make::{event, request};
 use crate::{Capability, Place};
 
-/// A step that was under way is there after the kill.
+/// A step that was under way is there after the crash.
 pub(crate) const DONE: &str = "step under way done";
 /// A step that was under way left nothing.
 pub(crate) const NOT_DONE: &str = "step under way not done";
@@ -51,14 +51,16 @@ impl Oracle {
         self.steps.len()
     }
 
-    /// A breach unless a store that was killed after `done` acknowledged steps is the state there
-    /// or one step further. Whether it is further.
-    fn fits(&self, found: &Dump, done: usize) -> Held<bool> {
-        let Some(before) = self.states.get(done) else {
-            return Err(breach("more steps were acknowledged than there are"));
-        };
-        let after = self.states.get(done + 1);
-        let saved = self.saved.get(done + 1).or(self.saved.last());
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// A breach unless a store that crashed after `done` acknowledged steps, with `seen` more that
+    /// were only seen to have happened, is in the state there or up to one step further than was
+    /// seen. Whether it is further than what was acknowledged.
+    pub(crate) fn fits(&self, found: &Dump, done: usize, seen: usize) -> Held<bool> {
+        let most = (done + seen + 1).min(self.steps.len());
+        let saved = self.saved.get(most);
         let snapshots = found.sessions.values().flat_map(|s| &s.snapshots);
         for snapshot in snapshots {
             let known = saved.is_some_and(|all| all.contains(snapshot));
@@ -68,33 +70,46 @@ impl Oracle {
                 snapshot.covers
             );
         }
-        let as_before = before.same_log(found, "after the kill");
-        match (
-            as_before,
-            after.map(|a| a.same_log(found, "after the kill")),
-        ) {
-            (_, Some(Ok(()))) => Ok(true),
-            (Ok(()), _) => Ok(false),
-            (Err(before), Some(Err(after))) => Err(breach(format!(
+        // The furthest first: a step that changes nothing counts as done.
+        let mut why = Vec::new();
+        for state in (done..=most).rev() {
+            match self.is_at(found, state, "after the crash") {
+                Ok(()) => return Ok(state > done),
+                Err(end) => why.push((state, end)),
+            }
+        }
+        match why.pop() {
+            Some((state, before)) if why.is_empty() && state == self.steps.len() => Err(before),
+            Some((_, before)) => Err(breach(format!(
                 "the store is neither as before nor as after the step that was under way, {:?}\n\
-                 as before: {before:?}\nas after: {after:?}",
-                self.steps.get(done)
+                 as before: {before:?}\nas after: {:?}",
+                self.steps.get(done),
+                why.first().map(|(_, end)| end)
             ))),
-            (Err(end), None) => Err(end),
+            None => Err(breach("more steps were acknowledged than there are")),
         }
     }
 
-    /// Opens what a killed child left, and checks everything. `tokens` are those that it was told.
+    /// A breach unless a store is the state after so many steps.
+    pub(crate) fn is_at(&self, found: &Dump, done: usize, when: &str) -> Held {
+        match self.states.get(done) {
+            Some(state) => state.same_log(found, when),
+            None => Err(breach("more steps were acknowledged than there are")),
+        }
+    }
+
+    /// Opens what a crash left, and checks everything: so many steps were acknowledged, and more
+    /// seen to have happened. `tokens` are those that were told before.
     pub(crate) async fn check(
         &self,
         bench: &Bench,
         place: &Place,
-        done: usize,
+        (done, seen): (usize, usize),
         tokens: &[u64],
     ) -> Held {
         let store = bench.open_at(place).await?;
         let found = Dump::of(&store).await?;
-        let further = self.fits(&found, done)?;
+        let further = self.fits(&found, done, seen)?;
         if done < self.steps.len() && self.states.get(done) != self.states.get(done + 1) {
             bench.sometimes(if further { DONE } else { NOT_DONE }, 1);
         }
@@ -106,7 +121,7 @@ impl Oracle {
                 .collect();
             ensure!(
                 bad.is_empty(),
-                "verification of {id} after a kill found damage: {bad:?}"
+                "verification of {id} after a crash found damage: {bad:?}"
             );
         }
         let store = again(bench, store, place).await?;
@@ -136,7 +151,7 @@ impl Oracle {
             };
             ensure!(
                 newest.is_none_or(|t| lease.token.get() > *t),
-                "the grant after a kill has token {}, one before it had {newest:?}",
+                "the grant after a crash has token {}, one before it had {newest:?}",
                 lease.token
             );
             let next = store

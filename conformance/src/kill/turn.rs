@@ -31,7 +31,13 @@ async fn g20_a_killed_turn_resumes_as_a_valid_conversation(bench: &Bench) -> Hel
     happened(bench, &["kills", CLOSED])
 }
 
-async fn resumes(bench: &Bench, place: &Place, expected: &Expected, done: usize) -> Held {
+/// What must hold of a conversation after a crash: `done` of its steps were acknowledged.
+pub(crate) async fn resumes(
+    bench: &Bench,
+    place: &Place,
+    expected: &Expected,
+    done: usize,
+) -> Held {
     let store = bench.open_at(place).await?;
     let life = Who("s", 1).session()?;
     let head = store.head(&life.id).await;

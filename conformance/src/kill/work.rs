@@ -1,8 +1,12 @@
 //! What a child does: steps that depend on nothing but the workload's name.
 
 use std::collections::HashMap;
+use std::fmt;
 
-use sessionlog_core::{AppendCondition, BlobId, FencingToken, Lease, NewEvent, Result, SessionRef};
+use serde::{Deserialize, Serialize};
+use sessionlog_core::{
+    AppendCondition, BlobId, FencingToken, Lease, LeaseRequest, NewEvent, Owner, Result, SessionRef,
+};
 
 use crate::bench::{Ask, Handle};
 use crate::breach::Held;
@@ -10,8 +14,19 @@ use crate::make::{self, event, life, noise, pieces, snapshot, with_data};
 use crate::talk::talk;
 
 /// A session in one of its lives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Who(pub(crate) &'static str, pub(crate) u64);
+
+impl<'de> Deserialize<'de> for Who {
+    /// The workloads have two names.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        let (name, life) = <(String, u64)>::deserialize(from)?;
+        let known = [S.0, OTHER.0].into_iter().find(|known| *known == name);
+        let known = known
+            .ok_or_else(|| serde::de::Error::custom(format!("no session is called {name:?}")))?;
+        Ok(Self(known, life))
+    }
+}
 
 impl Who {
     pub(crate) fn session(self) -> Held<SessionRef> {
@@ -19,8 +34,8 @@ impl Who {
     }
 }
 
-/// One thing that a child does, and then acknowledges.
-#[derive(Clone, Copy, Debug)]
+/// One thing that is done, and then acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
     Create(Who),
     /// Events `from..to`.
@@ -40,12 +55,56 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The session that it is about.
+    pub(crate) fn who(self) -> Who {
+        match self {
+            Self::Create(who)
+            | Self::Append(who, ..)
+            | Self::Say(who, ..)
+            | Self::Drive(who, ..)
+            | Self::Acquire(who)
+            | Self::Release(who)
+            | Self::Save(who, _)
+            | Self::Put(who, ..)
+            | Self::Remove(who, ..)
+            | Self::Delete(who) => who,
+        }
+    }
+
     /// How far the conversation has come behind this step of it.
     pub(crate) fn said(self) -> u64 {
         match self {
             Self::Say(_, _, to) => to,
             _ => 0,
         }
+    }
+}
+
+impl fmt::Display for Step {
+    /// As a line of a failure.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Create(who) => write!(f, "create {who}"),
+            Self::Append(who, from, to) => write!(f, "append events {from}..{to} to {who}"),
+            Self::Say(who, from, to) => write!(f, "append turns {from}..{to} to {who}"),
+            Self::Drive(who, from, to) => {
+                write!(f, "append events {from}..{to} to {who} under the lease")
+            }
+            Self::Acquire(who) => write!(f, "acquire {who}"),
+            Self::Release(who) => write!(f, "release {who}"),
+            Self::Save(who, covers) => write!(f, "save a snapshot of {who} that covers {covers}"),
+            Self::Put(who, seed, len) => {
+                write!(f, "put blob {seed} of {len} bytes into {who}")
+            }
+            Self::Remove(who, seed, _) => write!(f, "remove blob {seed} from {who}"),
+            Self::Delete(who) => write!(f, "delete {who}"),
+        }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}~{}", self.0, self.1)
     }
 }
 
@@ -61,9 +120,10 @@ pub(crate) fn work_event(n: u64) -> NewEvent {
 /// So many events has the conversation that a child has.
 const SAID: u64 = 14;
 
-/// The conversation that a child has.
+/// The conversation that a child has: with calls that are open where batches end, rollbacks, a
+/// move of the head and a compaction.
 pub(crate) fn said() -> Vec<NewEvent> {
-    talk(40, SAID)
+    talk(9, SAID)
 }
 
 fn batch(from: u64, to: u64) -> Vec<NewEvent> {
@@ -118,6 +178,18 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
             Append(AGAIN, 1, 2),
             Delete(OTHER),
         ],
+        "all" => vec![
+            Create(S),
+            Append(S, 0, 1),
+            Append(S, 1, 4),
+            Put(S, 1, 100),
+            Save(S, 3),
+            Append(S, 4, 9),
+            Remove(S, 1, 100),
+            Delete(S),
+            Create(AGAIN),
+            Append(AGAIN, 20, 22),
+        ],
         "turn" => vec![Create(S), Say(S, 0, 4), Say(S, 4, 9), Say(S, 9, SAID)],
         "endless" => {
             let appends = (0..200).map(|n| Append(S, n * 3, n * 3 + 1 + n % 3));
@@ -147,25 +219,35 @@ impl Worker {
 
     /// Does a step; gives the token of a grant.
     pub(crate) async fn perform(&mut self, step: Step) -> Held<Option<FencingToken>> {
+        Ok(self.attempt(step).await??)
+    }
+
+    /// As [`perform`](Self::perform), for a step that may fail.
+    pub(crate) async fn attempt(&mut self, step: Step) -> Held<Result<Option<FencingToken>>> {
+        let session = step.who().session()?;
+        Ok(self.act(step, &session).await)
+    }
+
+    async fn act(&mut self, step: Step, session: &SessionRef) -> Result<Option<FencingToken>> {
         let store = &self.store;
         match step {
-            Step::Create(who) => store.create(&who.session()?).await?,
-            Step::Append(who, from, to) => {
-                store.put_events(&who.session()?, batch(from, to)).await?;
+            Step::Create(_) => store.create(session).await?,
+            Step::Append(_, from, to) => {
+                store.put_events(session, batch(from, to)).await?;
             }
-            Step::Say(who, from, to) => {
+            Step::Say(_, from, to) => {
                 let all = said().into_iter().zip(0..);
                 let some = all.filter(|(_, n)| (from..to).contains(n));
                 let some = some.map(|(event, _)| event).collect();
-                store.put_events(&who.session()?, some).await?;
+                store.put_events(session, some).await?;
             }
             Step::Drive(who, from, to) => {
                 let condition = AppendCondition::new(None, self.token(who));
-                let session = who.session()?;
-                store.append(&session, batch(from, to), condition).await?;
+                store.append(session, batch(from, to), condition).await?;
             }
             Step::Acquire(who) => {
-                let lease = store.lease(&who.session()?, "child").await?;
+                let request = LeaseRequest::new(Owner::new("child")?);
+                let lease = store.acquire(session, request).await?;
                 let token = lease.token;
                 self.leases.insert(who.0, lease);
                 return Ok(Some(token));
@@ -176,19 +258,18 @@ impl Worker {
                 }
             }
             Step::Save(who, covers) => {
-                let session = who.session()?;
-                let saved = self.snapshot(&session, covers).await?;
-                store.save(&session, saved, self.token(who)).await?;
+                let saved = self.snapshot(session, covers).await?;
+                store.save(session, saved, self.token(who)).await?;
             }
             Step::Put(who, seed, len) => {
                 let content = pieces(&noise(seed, len), 16_000);
-                store.put(&who.session()?, content, self.token(who)).await?;
+                store.put(session, content, self.token(who)).await?;
             }
             Step::Remove(who, seed, len) => {
                 let id = BlobId::of(&noise(seed, len));
-                store.remove(&who.session()?, id, self.token(who)).await?;
+                store.remove(session, id, self.token(who)).await?;
             }
-            Step::Delete(who) => store.delete(&who.session()?, self.token(who)).await?,
+            Step::Delete(who) => store.delete(session, self.token(who)).await?,
         }
         Ok(None)
     }

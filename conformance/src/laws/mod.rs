@@ -26,7 +26,7 @@ mod g20_resume;
 mod l0_harness;
 mod l8_objects;
 
-use crate::{Law, damage, kill, model, race};
+use crate::{Law, damage, errors, kill, model, power, race};
 
 /// Every law, in a stable order.
 pub fn laws() -> impl Iterator<Item = &'static Law> {
@@ -59,6 +59,8 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         kill::LAWS,
         kill::TURN_LAWS,
         kill::PROCESS_LAWS,
+        power::LAWS,
+        errors::LAWS,
         l8_objects::LAWS,
         damage::LAWS,
         race::THREAD_LAWS,

@@ -1,9 +1,7 @@
 //! The law of the model.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sessionlog_core::{EventId, Memory};
@@ -15,9 +13,9 @@ use super::strategy::commands;
 use super::world::{Can, World};
 use crate::artefact::Artefact;
 use crate::bench::{Bench, Handle};
-use crate::breach::{End, Held, breach, differs};
+use crate::breach::{End, Held, differs};
 use crate::law::law;
-use crate::patience::patient;
+use crate::patience::guarded;
 use crate::{Budget, Capability, Law, Place};
 
 pub(crate) const LAWS: &[Law] = &[law!(
@@ -76,7 +74,7 @@ async fn g04_any_commands_show_what_the_reference_shows(bench: &Bench) -> Held {
 }
 
 /// Another seed each time: a failure is saved as its commands, so no seed is needed again.
-fn random_seed() -> [u8; 32] {
+pub(crate) fn random_seed() -> [u8; 32] {
     let halves = [EventId::generate(), EventId::generate()];
     let mut seed = [0; 32];
     for (half, id) in seed.chunks_mut(16).zip(&halves) {
@@ -98,12 +96,7 @@ fn told(bench: &Bench, commands: &[Command], end: End) -> End {
 }
 
 async fn play_guarded(bench: &Bench, commands: &[Command]) -> Held {
-    let played = AssertUnwindSafe(patient(bench.options.patience, play(bench, commands)));
-    match played.catch_unwind().await {
-        Ok(Some(outcome)) => outcome,
-        Ok(None) => Err(breach("a command waits, and nobody wakes it")),
-        Err(_) => Err(breach("a command panicked")),
-    }
+    guarded(bench.options.patience, "a command", play(bench, commands)).await
 }
 
 async fn open(bench: &Bench, place: &Place) -> Held<Vec<Handle>> {

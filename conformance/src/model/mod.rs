@@ -8,4 +8,5 @@ mod strategy;
 mod world;
 
 pub(crate) use command::Command;
-pub(crate) use laws::LAWS;
+pub(crate) use laws::{LAWS, random_seed};
+pub(crate) use shrink::fewest;

@@ -32,7 +32,14 @@ pub(crate) async fn shortest(
             best = (commands, end);
         }
     }
-    // One at a time, from the end, until none can be left out.
+    fewest(best, play).await
+}
+
+/// A failing list with one thing left out at a time, from the end, until none can be.
+pub(crate) async fn fewest<T: Clone, E>(
+    mut best: (Vec<T>, E),
+    play: impl AsyncFn(&[T]) -> Result<(), E>,
+) -> (Vec<T>, E) {
     let mut at = best.0.len();
     while at > 0 {
         at -= 1;

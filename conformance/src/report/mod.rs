@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use self::matrix::{Cell, Matrix};
 pub use self::outcome::{Outcome, Verdict};
+use crate::power::IMAGES;
 use crate::{Budget, Level};
 
 /// Every law on one subject.
@@ -94,6 +95,18 @@ impl Report {
             .collect()
     }
 
+    /// How many power losses were looked at, and how fast, in a line.
+    fn speed(&self) -> Option<String> {
+        let looked = self.outcomes.iter().filter(|o| o.looked > 0.0);
+        let images = |o: &Outcome| o.sometimes.get(IMAGES).copied().unwrap_or(0);
+        let (images, seconds) = looked.fold((0, 0.0), |(n, s), o| (n + images(o), s + o.looked));
+        let many = f64::from(u32::try_from(images).ok()?);
+        (many > 0.0).then(|| {
+            let rate = many / seconds;
+            format!("{images} power losses were looked at, {rate:.0} a second")
+        })
+    }
+
     /// How many laws came out how, in a line.
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{} laws:", self.outcomes.len())];
@@ -113,6 +126,18 @@ impl fmt::Display for Report {
             if outcome.verdict != Verdict::Passed {
                 writeln!(f, "{outcome}")?;
             }
+        }
+        for outcome in &self.outcomes {
+            for hint in &outcome.hints {
+                writeln!(
+                    f,
+                    "hint           {} {}: {hint}",
+                    outcome.level, outcome.law
+                )?;
+            }
+        }
+        if let Some(speed) = self.speed() {
+            writeln!(f, "{speed}")?;
         }
         write!(f, "{}", self.summary())
     }

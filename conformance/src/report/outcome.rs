@@ -92,6 +92,16 @@ pub struct Outcome {
     /// How often happened what must happen sometimes, or the run shows nothing.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sometimes: BTreeMap<&'static str, u64>,
+    /// What was seen beside, and the author may want to know: it changes no verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
+    /// The seconds that were spent on folders that a power loss left; no verdict rests on them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub looked: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 impl Outcome {

@@ -11,6 +11,8 @@ fn outcome(law: &'static str, guarantee: &str, level: Level, verdict: Verdict) -
         artefact: None,
         replay: None,
         sometimes: BTreeMap::new(),
+        hints: Vec::new(),
+        looked: 0.0,
     }
 }
 

@@ -7,6 +7,7 @@ mod memory;
 mod object_log;
 mod objects;
 mod said;
+mod specimens;
 mod third_party;
 mod twins;
 

@@ -14,11 +14,18 @@ use crate::custom_backend::{Journal, Mine};
 
 /// Writes a file that its owner alone can read.
 pub(super) fn private(path: &Path, content: &[u8]) {
+    let mut file = private_file(path).unwrap();
+    file.set_len(0).unwrap();
+    file.write_all(content).unwrap();
+}
+
+/// Opens a file that its owner alone can read, a new one if there is none.
+pub(super) fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(true);
+    options.create(true).truncate(false).read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).unwrap().write_all(content).unwrap();
+    options.open(path)
 }
 
 /// Opens a twin of the journal at a place.
@@ -72,51 +79,74 @@ twins! { "files", over_files;
         g20_a_killed_turn_resumes_as_a_valid_conversation,
     ]
     deletes_in_steps DeletesInSteps [
+        g03_a_second_power_loss_takes_nothing_more,
+        g03_names_rest_on_flushes_of_their_folders,
         g08_a_token_that_never_was_is_refused,
         g08_fencing_stale_delete_is_refused,
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_killed_delete_leaves_whole_or_gone,
+        g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
     lease_file_stays LeaseFileStays [
+        g03_names_rest_on_flushes_of_their_folders,
         g07_a_killed_holder_leaves_its_token,
+        g07_power_loss_takes_no_token_back,
         g09_a_killed_holder_is_replaced_at_once,
     ]
     clears_foreign_files ClearsForeignFiles [
         g16_foreign_files_are_left_alone,
     ]
     delete_leaves_a_file DeleteLeavesAFile [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
         g17_no_byte_of_a_deleted_session_stays,
     ]
     flushes_twice FlushesTwice [
         g03_a_lone_append_is_one_write_and_one_flush,
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
     ]
     opening_writes OpeningWrites [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
         g16_opening_to_read_changes_no_byte,
     ]
     reads_rewrite_a_file ReadsRewriteAFile [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
         g16_reading_makes_no_call_that_changes,
     ]
     reads_touch_a_file ReadsTouchAFile [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
+        g16_opening_to_read_changes_no_byte,
         g16_reading_changes_no_byte,
         g16_reading_makes_no_call_that_changes,
-        g16_opening_to_read_changes_no_byte,
     ]
     world_readable WorldReadable [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
         y08_files_are_private_whatever_the_umask,
     ]
     tokens_restart TokensRestart [
+        g03_names_rest_on_flushes_of_their_folders,
         g04_any_commands_show_what_the_reference_shows,
-        g07_tokens_grow_over_a_reopen,
         g07_a_killed_holder_leaves_its_token,
+        g07_power_loss_takes_no_token_back,
+        g07_tokens_grow_over_a_reopen,
         g09_a_killed_holder_is_replaced_at_once,
     ]
     puts_in_parts PutsInParts [
         a01_a_dropped_put_leaves_all_or_nothing,
         a01_a_source_that_fails_leaves_nothing,
+        g03_a_second_power_loss_takes_nothing_more,
+        g03_names_rest_on_flushes_of_their_folders,
+        g03_power_loss_in_any_work_leaves_a_prefix,
         g08_a_forced_grant_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
         g08_fencing_stale_put_is_refused,
         g11_killed_snapshots_and_blobs_are_whole_or_absent,
+        g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
     ]
 }
 
@@ -136,32 +166,56 @@ const PROMISES_TOO_MUCH: &[&str] = &[
 ];
 const KEEPS_IT_IN_MEMORY: &[&str] = &[
     "g02_a_killed_group_leaves_whole_batches",
+    "g02_power_loss_leaves_whole_batches_of_a_group",
+    "g03_a_flush_left_out_is_noticed",
+    "g03_a_second_power_loss_takes_nothing_more",
     "g03_an_append_is_flushed_before_it_is_acknowledged",
     "g03_concurrent_appends_share_flushes",
     "g03_killed_appends_leave_a_prefix",
     "g03_kills_at_any_time_leave_a_prefix",
+    "g03_names_rest_on_flushes_of_their_folders",
+    "g03_power_loss_in_any_work_leaves_a_prefix",
+    "g03_power_loss_leaves_a_prefix",
     "g03_the_folder_is_the_store",
     "g07_a_killed_holder_leaves_its_token",
+    "g07_power_loss_takes_no_token_back",
     "g09_a_killed_holder_is_replaced_at_once",
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
+    "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
+    "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_file_call_that_fails_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
+    "g17_power_loss_leaves_a_delete_whole_or_gone",
     "g20_a_killed_turn_resumes_as_a_valid_conversation",
+    "g20_power_loss_leaves_a_conversation_that_resumes",
     "l0_the_place_is_used",
 ];
 const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g02_a_killed_group_leaves_whole_batches",
+    "g02_power_loss_leaves_whole_batches_of_a_group",
+    "g03_a_flush_left_out_is_noticed",
+    "g03_a_second_power_loss_takes_nothing_more",
     "g03_an_append_is_flushed_before_it_is_acknowledged",
     "g03_concurrent_appends_share_flushes",
     "g03_killed_appends_leave_a_prefix",
     "g03_kills_at_any_time_leave_a_prefix",
+    "g03_names_rest_on_flushes_of_their_folders",
+    "g03_power_loss_in_any_work_leaves_a_prefix",
+    "g03_power_loss_leaves_a_prefix",
     "g03_the_folder_is_the_store",
     "g07_a_killed_holder_leaves_its_token",
+    "g07_power_loss_takes_no_token_back",
     "g09_a_killed_holder_is_replaced_at_once",
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
+    "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
+    "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_file_call_that_fails_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
+    "g17_power_loss_leaves_a_delete_whole_or_gone",
     "g20_a_killed_turn_resumes_as_a_valid_conversation",
+    "g20_power_loss_leaves_a_conversation_that_resumes",
     "l0_file_calls_are_seen",
     "l0_the_place_is_used",
 ];

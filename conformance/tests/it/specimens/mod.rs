@@ -1,0 +1,59 @@
+//! Known configurations of databases that others use, each with what the suite must see in it: the
+//! good ones pass, the bad ones fail. What they keep is the journal of the tutorial's backend.
+
+use sessionlog_conformance::{Capability, Law, Level, Options, Subject};
+
+use crate::twins::power::mirrored::Mirrored;
+
+/// The laws that tell one configuration from another.
+pub(crate) fn of_power(law: &Law) -> bool {
+    law.level == Level::Power
+}
+
+/// A subject over a journal that is kept by `$keep`.
+macro_rules! specimen {
+    ($(#[$doc:meta])* $name:ident, $keep:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl sessionlog_conformance::Subject for $name {
+            type Backend = $crate::twins::power::mirrored::Mirrored;
+            const MEDIUM: sessionlog_conformance::Medium =
+                sessionlog_conformance::Medium::Directory;
+            const SEVERAL_HANDLES: sessionlog_conformance::Capability = $crate::specimens::ONE;
+            const SEVERAL_PROCESSES: sessionlog_conformance::Capability = $crate::specimens::ONE;
+            const GROUP_COMMIT: sessionlog_conformance::Capability = $crate::specimens::ONE;
+
+            async fn open(
+                place: &sessionlog_conformance::Place,
+            ) -> sessionlog_core::Result<Self::Backend> {
+                let dir = place.dir();
+                let kept = $keep(dir).map(|kept| {
+                    Box::new(kept) as Box<dyn $crate::twins::power::mirrored::Keep>
+                });
+                $crate::twins::power::mirrored::Mirrored::open(dir, kept).await
+            }
+        }
+    };
+}
+
+mod redb;
+mod sqlite;
+
+const ONE: Capability = Capability::No("it is a specimen of one handle");
+
+/// A configuration upholds every law of power loss, or fails some and these at least.
+fn must<S: Subject<Backend = Mirrored>>(fail: &[&str]) {
+    let report = sessionlog_conformance::run_some::<S>(&Options::smoke(), of_power);
+    let red = report.outcomes.iter().filter(|o| !o.verdict.is_green());
+    let red: Vec<_> = red.map(|o| o.law).collect();
+    if fail.is_empty() {
+        assert!(red.is_empty(), "this is a good one:\n{report}");
+    }
+    for law in fail {
+        assert!(
+            red.contains(law),
+            "{law} must fail, and these did: {red:#?}"
+        );
+    }
+}
