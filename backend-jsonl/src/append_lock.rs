@@ -11,7 +11,7 @@ use sessionlog_core::{Error, Result};
 use crate::commit::Bench;
 use crate::dir::APPEND_LOCK;
 use crate::life::Life;
-use sessionlog_local::files::{Identity, failed, is_dir, open_or_create};
+use sessionlog_local::files::{Identity, failed, is_dir, open_or_create, sync_dir};
 use sessionlog_local::lock::{try_whole, unlock_whole};
 
 /// The right to write to a session, against all threads and processes.
@@ -38,8 +38,9 @@ impl Life {
         loop {
             // Nothing is held over a pause: a future that is polled no more stands in nobody's way.
             if let Some(bench) = self.bench.try_lock()
-                && let Some(lock) = self.try_append_lock(bench)?
+                && let Some(mut lock) = self.try_append_lock(bench)?
             {
+                self.keep_name(&mut lock.bench)?;
                 return Ok(lock);
             }
             if waited >= self.patience {
@@ -55,6 +56,17 @@ impl Life {
             waited += pause;
             pause = (pause * 2).min(Duration::from_millis(10));
         }
+    }
+
+    /// Whoever made the session may have come to an end, or failed, before its name was flushed:
+    /// nothing that is written to it would outlive a power loss.
+    fn keep_name(&self, bench: &mut Bench) -> Result<()> {
+        if !bench.named {
+            let root = self.dir.path().parent().unwrap_or(Path::new(""));
+            sync_dir(root).map_err(failed("flush", root))?;
+            bench.named = true;
+        }
+        Ok(())
     }
 
     fn try_append_lock<'a>(

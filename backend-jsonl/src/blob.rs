@@ -19,8 +19,8 @@ use crate::life::Life;
 use crate::slots::Slots;
 use crate::store::Jsonl;
 use sessionlog_local::files::{
-    create_new, failed, make_dir, open_read, open_write, read_range, sync_dir, unique, wide,
-    write_all_at,
+    create_new, failed, failed_to_move, make_dir, open_read, open_write, read_range, sync_dir,
+    unique, wide, write_all_at,
 };
 use sessionlog_local::lock::try_whole;
 
@@ -104,7 +104,8 @@ impl BlobStore for Jsonl {
         unfinished.file.sync_all().map_err(unwritten())?;
         let id = hasher.finish();
         let _lock = allowed(&life, token).await?;
-        fs::rename(&unfinished.path, folder.join(id.to_string())).map_err(unwritten())?;
+        fs::rename(&unfinished.path, folder.join(id.to_string()))
+            .map_err(failed_to_move("write a blob", &unfinished.path))?;
         sync_dir(&folder).map_err(|e| {
             Error::indeterminate("the blob was stored, but perhaps not durably").with_source(e)
         })?;
@@ -151,7 +152,7 @@ impl BlobStore for Jsonl {
         let path = folder.join(id.to_string());
         match fs::remove_file(&path) {
             Err(e) if e.kind() == Io::NotFound => return Ok(()),
-            removed => removed.map_err(failed("remove", &path))?,
+            removed => removed.map_err(failed_to_move("remove", &path))?,
         }
         sync_dir(&folder).map_err(|e| {
             Error::indeterminate("the blob was removed, but perhaps not durably").with_source(e)

@@ -27,6 +27,8 @@ pub(crate) struct Request {
 /// What whoever holds the append lock works with.
 #[derive(Default)]
 pub(crate) struct Bench {
+    /// The name of the session is flushed.
+    pub(crate) named: bool,
     pub(crate) lock: Option<File>,
     writer: Option<Writer>,
     /// A write at this byte failed and could not be taken back: what is there now is to be written

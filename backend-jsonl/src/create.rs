@@ -11,7 +11,8 @@ use crate::header::Header;
 use crate::root::Root;
 use crate::store::Jsonl;
 use sessionlog_local::files::{
-    create_new, failed, is_dir, make_dir, open_write, sync_dir, unique, write_all_at,
+    create_new, failed, failed_to_move, is_dir, make_dir, open_write, sync_dir, unique,
+    write_all_at,
 };
 use sessionlog_local::lock::try_whole;
 
@@ -35,9 +36,13 @@ impl Jsonl {
                         // As below, but a moment later.
                         Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
                         Err(e) => {
+                            let error = failed_to_move("make the session", &unfinished)(e);
+                            if *error.kind() == ErrorKind::Indeterminate {
+                                return Err(error);
+                            }
                             drop(fs::remove_dir_all(&unfinished));
                             self.refuse_if_there(session, &dir)?;
-                            return Err(failed("make the session's folder", dir.path())(e));
+                            return Err(error);
                         }
                     }
                 }
@@ -80,7 +85,7 @@ impl Jsonl {
         let trash = self.path().join(TRASH);
         make_dir(&trash).map_err(failed("make the folder", &trash))?;
         let gone = trash.join(unique());
-        fs::rename(dir.path(), &gone).map_err(failed("delete", dir.path()))?;
+        fs::rename(dir.path(), &gone).map_err(failed_to_move("delete", dir.path()))?;
         sync_dir(self.path()).map_err(|e| {
             Error::indeterminate("the session was deleted, but perhaps not durably").with_source(e)
         })?;

@@ -20,7 +20,7 @@ use crate::snapshot::{self, Name};
 use crate::tail::End;
 use crate::verify::describe;
 use sessionlog_local::files::{
-    create_new, failed, open_or_create, open_read, open_write, sync_dir, unique,
+    create_new, failed, failed_to_move, open_or_create, open_read, open_write, sync_dir, unique,
 };
 use sessionlog_local::lock::{Held, Probe, probe_whole};
 
@@ -163,7 +163,10 @@ fn rewrite_log(dir: &SessionDir, inspected: &Inspected, repair: &mut Repair) -> 
             }
             fs::rename(&temporary, &path)
                 .and_then(|()| sync_dir(dir.path()))
-                .map_err(failed("put the mended log in its place", &path))
+                .map_err(failed_to_move(
+                    "put the mended log in its place",
+                    &temporary,
+                ))
         });
     if written.is_err() {
         // The damaged log is still in its place; a copy that is left over is in nobody's way.

@@ -50,14 +50,22 @@ pub(crate) fn classify(rest: &Bytes, offset: u64, head: Head, session: &SessionI
     }
 }
 
-/// The parts of `text` that the write did not reach: whole sectors of only NUL or only newlines.
+/// The parts of `text` that the write did not reach: whole sectors of newlines that were written
+/// ahead, of NUL behind the former end of the file, or of the one and then the other.
 fn old_pieces(text: &[u8], offset: u64) -> Vec<Range<usize>> {
     let mut old: Vec<Range<usize>> = Vec::new();
     let first = usize::try_from(SECTOR - offset % SECTOR).unwrap_or(text.len());
     let mut piece = 0..first.min(text.len());
     while !piece.is_empty() {
         let bytes = text.get(piece.clone()).unwrap_or_default();
-        if bytes.iter().all(|b| *b == 0) || bytes.iter().all(|b| *b == b'\n') {
+        let nul = bytes
+            .iter()
+            .position(|b| *b != b'\n')
+            .unwrap_or(bytes.len());
+        if bytes
+            .get(nul..)
+            .is_some_and(|rest| rest.iter().all(|b| *b == 0))
+        {
             match old.last_mut() {
                 Some(before) if before.end == piece.start => before.end = piece.end,
                 _ => old.push(piece.clone()),
@@ -137,12 +145,18 @@ fn gapped(text: &Bytes, old: &[Range<usize>], head: Head) -> Rest {
             Some(line) if line.part.of == 1 || line.commit_start() != head.tail => {
                 return damaged(start, "an event is missing before a whole one");
             }
+            // The commit ends here, and the space behind it has gaps as well.
+            None if end == start && is_space(text.get(start..)) => return Rest::Torn,
             None if !touches && end < text.len() => return damaged(start, NO_EVENT),
             _ => {}
         }
         start = end + 1;
     }
     Rest::Torn
+}
+
+fn is_space(bytes: Option<&[u8]>) -> bool {
+    bytes.is_some_and(|bytes| bytes.iter().all(|b| matches!(b, 0 | b'\n')))
 }
 
 #[cfg(test)]

@@ -19,6 +19,19 @@ pub fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| refused(&format!("can't {what}: {}", path.display()), source)
 }
 
+/// As [`failed`], for a rename or a removal of `from`: told as failed, it may have happened all the
+/// same, and is `Indeterminate` if the name is gone.
+pub fn failed_to_move(what: &str, from: &Path) -> impl FnOnce(io::Error) -> Error {
+    let (what, from) = (what.to_owned(), from.to_owned());
+    move |source| match fs::symlink_metadata(&from) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let message = format!("perhaps it was done: {what}: {}", from.display());
+            Error::indeterminate(message).with_source(source)
+        }
+        _ => failed(&what, &from)(source),
+    }
+}
+
 /// The error of an operation that the operating system refused, with what to do about it.
 pub fn refused(message: &str, source: io::Error) -> Error {
     use io::ErrorKind as Io;

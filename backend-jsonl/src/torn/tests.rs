@@ -86,6 +86,29 @@ fn sectors_that_were_not_written_are_torn() {
 }
 
 #[test]
+fn a_longer_file_without_its_bytes_is_torn() {
+    // Space written ahead that ends within a sector, and the file grew beyond it.
+    for ahead in [0, 1, 362, 500, 1000, 5000] {
+        for behind in [1, 511, 5000] {
+            let mut bytes = vec![b'\n'; ahead];
+            bytes.extend(std::iter::repeat_n(0, behind));
+            assert_eq!(rest(bytes, 150), Rest::Torn, "{ahead} and {behind}");
+        }
+    }
+}
+
+#[test]
+fn a_commit_with_gaps_in_it_and_in_the_space_behind_it_is_torn() {
+    let mut bytes = commits(&[4], 700);
+    bytes.extend_from_slice(&[b'\n'; 3000]);
+    bytes[362..874].fill(0);
+    let end = bytes.len();
+    let gap = (end - 2000 + 150).next_multiple_of(512) - 150;
+    bytes[gap..gap + 512].fill(0);
+    assert_eq!(rest(bytes, 150), Rest::Torn);
+}
+
+#[test]
 fn a_lost_sector_before_another_commit_is_damage() {
     let whole = commits(&[1, 1, 2], 700);
     for filler in [0, b'\n'] {
