@@ -23,7 +23,9 @@ pub(crate) fn create(site: &Site) -> Result<()> {
     make_all(site.folder())?;
     network::refuse(site.folder())?;
     let path = site.beside(&format!("{NEW}{}", unique()));
-    let made = build(&path).and_then(|()| link(&path, site.path()));
+    let made = build(&path)
+        .map_err(fresh)
+        .and_then(|()| link(&path, site.path()));
     if let Err(error) = made
         && !site.path().exists()
     {
@@ -33,6 +35,19 @@ pub(crate) fn create(site: &Site) -> Result<()> {
     // It is there. Whoever was faster may have cleared this one away in the middle of its making.
     clear(site);
     sync_dir(site.folder()).map_err(failed("flush", site.folder()))
+}
+
+/// Nobody forbids to write to a file that was just made: SQLite takes a disk that fails for one that
+/// is read-only.
+fn fresh(error: Error) -> Error {
+    let source = std::error::Error::source(&error);
+    let source = source.and_then(|source| source.downcast_ref::<rusqlite::Error>());
+    match source.map(fault::kind) {
+        Some(fault::Kind::Forbidden) => {
+            Error::unavailable("can't make the database: the disk fails").with_source(error)
+        }
+        _ => error,
+    }
 }
 
 /// Removes a database that was being made, with what SQLite made beside it.
@@ -94,6 +109,15 @@ pub(crate) fn build(path: &Path) -> Result<()> {
     conn.execute_batch(&format!("BEGIN;{TABLES}COMMIT;"))
         .map_err(fault::failed("make its tables", "the database"))?;
     set(&conn, "auto_vacuum", "INCREMENTAL", "2")?;
+    // Closing does this as well, but says nothing when it fails, and the log has another name than
+    // the one that the database gets.
+    let left = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    });
+    match left.map_err(fault::failed("make it", "the database"))? {
+        (0, 0) => {}
+        _ => return Err(Error::unavailable("can't make the database: its log stays")),
+    }
     conn.close()
         .map_err(|(_, error)| fault::failed("make it", "the database")(error))?;
     let flushed = open_write(path).and_then(|file| file.sync_all());

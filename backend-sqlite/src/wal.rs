@@ -79,21 +79,26 @@ fn walk(file: &File) -> io::Result<Option<u64>> {
     }
     let (mut sum, mut offset) = (sum, HEADER);
     let mut bad: Option<u64> = None;
-    let mut committed = false;
+    let (mut committed, mut before) = (false, sum);
     while offset + FRAME + page <= len {
         let frame = read_range(file, offset, offset + FRAME + page)?;
         let ours = two(&frame, 8) == salts;
-        if bad.is_none() {
+        let behind = |sum: Checksum| {
             let (head, data) = (frame.get(..8), frame.get(24..));
-            sum = sum
-                .then(head.unwrap_or_default(), big)
-                .then(data.unwrap_or_default(), big);
-            if !ours || sum != two(&frame, 16) {
-                bad = Some(offset);
-            }
+            sum.then(head.unwrap_or_default(), big)
+                .then(data.unwrap_or_default(), big)
+        };
+        let stored = two(&frame, 16);
+        // Written behind the frame before it: that one's own sum may be what is damaged, or its data.
+        // What a torn transaction left behind the end of a newer one belongs to no frame before it.
+        let follows = behind(sum) == stored || behind(before) == stored;
+        sum = behind(sum);
+        before = stored;
+        if bad.is_none() && (!ours || sum != stored) {
+            bad = Some(offset);
         }
         if bad.is_some() && ours {
-            if committed {
+            if committed && follows {
                 // The log was begun anew meanwhile?
                 return Ok(bad.filter(|_| read_range(file, 0, HEADER).is_ok_and(|h| h == header)));
             }
@@ -173,6 +178,24 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << (at % 8);
             assert!(look(&changed).is_some(), "{at}");
+        }
+    }
+
+    #[test]
+    fn what_a_torn_transaction_left_behind_a_newer_one_is_no_damage() {
+        let (bytes, frames) = log();
+        // A frame with a commit is written over the torn ones, and only its head reaches the disk.
+        let last = frames.len() - 1;
+        for torn in last - 3..last {
+            let mut changed = bytes.clone();
+            let at = frames[torn];
+            changed[at + 4..at + 8].copy_from_slice(&9_u32.to_be_bytes());
+            changed[at + 16..at + 24].copy_from_slice(&[7; 8]);
+            // Behind it is one transaction alone, none of whose frames follows this one.
+            for frame in &frames[torn + 1..] {
+                changed[frame + 4..frame + 8].copy_from_slice(&0_u32.to_be_bytes());
+            }
+            assert_eq!(look(&changed), None, "{torn}");
         }
     }
 

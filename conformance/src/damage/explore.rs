@@ -18,8 +18,7 @@ use crate::artefact::Artefact;
 use crate::bench::{Bench, Handle};
 use crate::breach::{End, Held, breach};
 use crate::kill::happened;
-use crate::patience::patient;
-use crate::patience::words_of;
+use crate::patience::{patient, words_of};
 use crate::subject::Erased;
 
 /// One damaged store, and all that is known of it.
