@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind as Io;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_timer::Delay;
