@@ -75,9 +75,11 @@ impl Journal {
         let (text, memory) = (read(fs::read(&path)?)?, Memory::new());
         let (mut sum, mut last, mut whole, mut torn) = (Sum::from_u64(0), 0, 0, None);
         for line in text.split_inclusive(|b| *b == b'\n') {
-            // A file may have grown before its bytes came: JSON has no zeros.
-            let line = line.strip_suffix(b"\n").filter(|l| !l.contains(&0));
-            let Some(line) = line else {
+            // The last one is torn without its end, or with zeros: a file may grow before its bytes
+            // come, and JSON has none.
+            let is_last = whole + line.len() == text.len();
+            let line = line.strip_suffix(b"\n");
+            let Some(line) = line.filter(|l| !is_last || !l.contains(&0)) else {
                 torn = Some(whole);
                 break;
             };
@@ -111,14 +113,20 @@ impl Journal {
             Change::Grant(_, false) => self.undriven(session).await?,
             _ => drop(self.memory.holder(session).await?),
         }
-        let Tail(mut file, mut sum, mut text, torn) = end.take().ok_or_else(lost)?;
+        let Tail(mut file, mut sum, last, torn) = end.take().ok_or_else(lost)?;
         let line = Line(session.id.clone(), session.incarnation, token, change);
         // Only who writes cuts what a crash tore: a reader changes nothing.
-        torn.map_or(Ok(()), |at| file.set_len(at as u64))
+        let cut = torn.map_or(Ok(()), |at| file.set_len(at as u64));
+        let mut write = |text: &[u8]| file.write_all(text).and_then(|()| file.sync_data());
+        // The last line alone: a power cut never tears more than one.
+        let last = if last.is_empty() {
+            Ok(())
+        } else {
+            write(&last)
+        };
+        cut.and(last)
             .and_then(|()| encode(&line, &mut sum))
-            .map(|line| text.extend_from_slice(line.as_bytes()))
-            .and_then(|()| file.write_all(&text))
-            .and_then(|()| file.sync_data())
+            .and_then(|text| write(text.as_bytes()))
             .map_err(|e| Error::indeterminate("the journal was not written").with_source(e))?;
         *end = Some(Tail(file, sum, Vec::new(), None));
         Ok(end)

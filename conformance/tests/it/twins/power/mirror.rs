@@ -98,7 +98,14 @@ impl Mirror {
     }
 
     fn append(&mut self, more: &[u8]) -> std::io::Result<()> {
-        let more = &[std::mem::take(&mut self.again).as_slice(), more].concat();
+        let again = std::mem::take(&mut self.again);
+        if !again.is_empty() {
+            self.write(&again)?;
+        }
+        self.write(more)
+    }
+
+    fn write(&mut self, more: &[u8]) -> std::io::Result<()> {
         match self.fault {
             Fault::NoFlush => self.file.write_all(more),
             Fault::FlushBeforeWrite => {
@@ -190,10 +197,10 @@ fn readable(content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// How much of a journal is whole lines: what was torn has no end, or has zeros that were never
-/// written over.
+/// How much of a journal is whole lines: the last one may be torn, and has no end then, or zeros that
+/// were never written over.
 fn whole(content: &[u8]) -> usize {
-    let good = |line: &&[u8]| line.ends_with(b"\n") && !line.contains(&0);
-    let lines = content.split_inclusive(|b| *b == b'\n');
-    lines.take_while(good).map(<[u8]>::len).sum()
+    let last = content.split_inclusive(|b| *b == b'\n').next_back();
+    let torn = last.filter(|line| !line.ends_with(b"\n") || line.contains(&0));
+    content.len() - torn.map_or(0, <[u8]>::len)
 }
