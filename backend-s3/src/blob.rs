@@ -122,7 +122,7 @@ impl Bucket {
         })
     }
 
-    /// Puts an object unless it is there; whether it was made.
+    /// Puts an object unless it is there.
     async fn put_new(&self, key: &object_store::path::Path, content: &Bytes) -> Result<()> {
         match self.env.objects.create(key, content).await {
             Answer::Made => Ok(()),
