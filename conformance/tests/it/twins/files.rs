@@ -190,6 +190,13 @@ const KEEPS_IT_IN_MEMORY: &[&str] = &[
     "g20_a_killed_turn_resumes_as_a_valid_conversation",
     "g20_power_loss_leaves_a_conversation_that_resumes",
     "l0_the_place_is_used",
+    "g01_an_append_to_a_damaged_store_is_right_or_refused",
+    "g07_damage_brings_no_token_back",
+    "g15_damage_gives_the_right_answer_or_an_error",
+    "g15_damage_shortens_no_log_in_silence",
+    "g15_repair_salvages_what_is_whole",
+    "g15_verify_names_the_damage",
+    "g16_damaged_files_stay_as_they_are",
 ];
 const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g02_a_killed_group_leaves_whole_batches",
@@ -218,6 +225,13 @@ const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g20_power_loss_leaves_a_conversation_that_resumes",
     "l0_file_calls_are_seen",
     "l0_the_place_is_used",
+    "g01_an_append_to_a_damaged_store_is_right_or_refused",
+    "g07_damage_brings_no_token_back",
+    "g15_damage_gives_the_right_answer_or_an_error",
+    "g15_damage_shortens_no_log_in_silence",
+    "g15_repair_salvages_what_is_whole",
+    "g15_verify_names_the_damage",
+    "g16_damaged_files_stay_as_they_are",
 ];
 const HAS_NO_CHILD: &[&str] = &[
     "g02_a_killed_group_leaves_whole_batches",
