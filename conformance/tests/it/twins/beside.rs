@@ -101,7 +101,6 @@ twins! { "beside", over_memory;
         g10_release_after_a_forced_grant_frees_nobody,
         g10_release_after_a_newer_grant_frees_nobody,
         g17_a_lease_of_a_deleted_life_frees_nobody,
-        g09_threads_hold_the_lease_one_at_a_time,
     ]
     old_release_frees_new OldReleaseFreesNew [
         g17_a_lease_of_a_deleted_life_frees_nobody,
@@ -157,7 +156,6 @@ twins! { "beside", over_memory;
         g10_release_after_a_newer_grant_frees_nobody,
         g13_a_refused_append_changes_nothing,
         g18_a_repeat_is_found_whatever_its_condition,
-        g09_threads_hold_the_lease_one_at_a_time,
     ]
     tokens_restart TokensRestart [
         g04_any_commands_show_what_the_reference_shows,

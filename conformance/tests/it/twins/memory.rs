@@ -74,12 +74,9 @@ twins! { "memory", over_memory;
         g06_a_follower_learns_of_the_end_of_the_life,
         g06_a_follower_wakes_up_for_another_handle,
         g06_each_handle_sees_what_was_acknowledged,
-        g06_threads_make_one_history,
-        g16_followers_beside_writers_miss_nothing,
     ]
     caches_lists CachesLists [
         g06_each_handle_sees_creations_and_deletions,
-        g14_lists_beside_creates_and_deletes_are_right,
     ]
     case_folds CaseFolds [
         g04_any_commands_show_what_the_reference_shows,
@@ -92,12 +89,10 @@ twins! { "memory", over_memory;
         g05_one_of_n_racing_handles_wins,
         g05_one_of_n_racing_threads_wins,
         g18_a_repeat_is_found_whatever_its_condition,
-        g06_threads_make_one_history,
     ]
     creates_twice CreatesTwice [
         g04_any_commands_show_what_the_reference_shows,
         g05_creating_twice_is_a_conflict,
-        g14_lists_beside_creates_and_deletes_are_right,
     ]
     cuts_long_payloads CutsLongPayloads [
         g04_payloads_of_any_length_come_back,
@@ -111,7 +106,6 @@ twins! { "memory", over_memory;
     ]
     deaf_to_other_handles DeafToOtherHandles [
         g06_a_follower_wakes_up_for_another_handle,
-        g16_followers_beside_writers_miss_nothing,
     ]
     dropped_append_locks DroppedAppendLocks [
         g02_a_dropped_append_leaves_all_or_nothing,
@@ -147,22 +141,17 @@ twins! { "memory", over_memory;
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_deleted_session_is_gone,
         g17_a_driven_session_is_not_deleted_by_others,
-        g14_lists_beside_creates_and_deletes_are_right,
     ]
     list_misses_one ListMissesOne [
         g14_ids_that_file_systems_confuse_are_apart,
         g14_sessions_do_not_touch_each_other,
         g14_the_list_has_every_session_once,
-        g14_lists_beside_creates_and_deletes_are_right,
     ]
     loses_concurrent_appends LosesConcurrentAppends [
         g02_a_dropped_append_leaves_all_or_nothing,
         g02_a_dropped_append_leaves_no_lock,
         g04_concurrent_appends_are_all_there_once,
         g18_concurrent_repeats_yield_one_copy,
-        g06_threads_make_one_history,
-        g14_lists_beside_creates_and_deletes_are_right,
-        g16_followers_beside_writers_miss_nothing,
     ]
     missing_is_empty MissingIsEmpty [
         g04_any_commands_show_what_the_reference_shows,
@@ -177,7 +166,6 @@ twins! { "memory", over_memory;
         g06_what_is_there_needs_no_waiting,
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
-        g16_followers_beside_writers_miss_nothing,
     ]
     no_chain NoChain [
         g01_the_head_is_the_end_of_the_log,
@@ -193,7 +181,6 @@ twins! { "memory", over_memory;
         g19_a_fork_leaves_its_source_unchanged,
         g19_rollback_compaction_and_branches_only_append,
         g20_every_prefix_replays_to_a_valid_conversation,
-        g16_followers_beside_writers_miss_nothing,
     ]
     reads_beyond ReadsBeyond [
         g04_a_read_ends_where_the_log_ended_when_it_began,
@@ -259,7 +246,6 @@ twins! { "memory", over_memory;
         g12_snapshot_and_tail_equal_full_replay,
         g15_every_slice_can_be_verified,
         g19_rollback_compaction_and_branches_only_append,
-        g16_followers_beside_writers_miss_nothing,
     ]
     splits_batches SplitsBatches [
         g01_a_refused_append_uses_no_position,
@@ -271,7 +257,6 @@ twins! { "memory", over_memory;
         g13_too_large_events_are_refused_with_figures,
         g18_a_partial_repeat_is_refused,
         g18_an_id_twice_in_a_batch_is_refused,
-        g06_threads_make_one_history,
     ]
     stops_at_a_thousand StopsAtAThousand [
         g04_a_long_log_is_read_whole,
@@ -295,8 +280,6 @@ twins! { "memory", over_memory;
         g18_repeats_are_found_after_a_reopen,
         g18_the_same_batch_is_the_same_append,
         g18_the_same_id_in_two_sessions_is_two_events,
-        g06_threads_make_one_history,
-        g09_threads_hold_the_lease_one_at_a_time,
     ]
     times_begin_in_1970 TimesBeginIn1970 [
         g04_times_are_data_and_no_order,
@@ -344,7 +327,6 @@ twins! { "memory", over_memory;
         g17_a_deleted_session_is_gone,
         g18_the_same_id_in_two_sessions_is_two_events,
         g19_a_fork_leaves_its_source_unchanged,
-        g14_lists_beside_creates_and_deletes_are_right,
     ]
     ids_must_ascend IdsMustAscend [
         g01_the_head_is_the_end_of_the_log,
@@ -353,7 +335,6 @@ twins! { "memory", over_memory;
         g18_ids_in_any_order_are_told_apart,
         g18_old_ids_are_found_behind_thousands_of_events,
         g19_a_fork_leaves_its_source_unchanged,
-        g16_followers_beside_writers_miss_nothing,
     ]
     no_content_check NoContentCheck [
         g04_any_commands_show_what_the_reference_shows,

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use sessionlog_conformance::{ChildCommand, Law, Medium, Options, Subject, Verdict};
+use sessionlog_conformance::{ChildCommand, Law, Level, Medium, Options, Subject, Verdict};
 use sessionlog_core::{
     Backend, BlobId, EventId, FencingToken, Head, Lease, LeaseRequest, Owner, Result, SessionId,
     SessionRef,
@@ -159,15 +159,17 @@ pub(crate) fn must_fail_some<S: Subject>(
     must_be_red(&report, expected);
 }
 
-/// What is not green must be what is named, and nothing else.
+/// What is not green must be what is named, and nothing else. Whether threads meet where it hurts is
+/// chance: a law of races that is not named may fail or not.
 pub(crate) fn must_be_red(report: &sessionlog_conformance::Report, expected: &[&str]) {
+    let expected: BTreeSet<_> = expected.iter().copied().collect();
     let red: BTreeSet<_> = report
         .outcomes
         .iter()
         .filter(|o| !o.verdict.is_green())
+        .filter(|o| o.level != Level::Race || expected.contains(o.law))
         .map(|o| o.law)
         .collect();
-    let expected: BTreeSet<_> = expected.iter().copied().collect();
     for law in red.difference(&expected) {
         let found = report.outcomes.iter().find(|o| o.law == *law);
         eprintln!("UNEXPECTED {}\n", found.unwrap());

@@ -264,6 +264,7 @@ macro_rules! racing {
                 let races = |law: &sessionlog_conformance::Law| law.level == Level::Race;
                 let report = sessionlog_conformance::run_some::<Twin>(&options, races);
                 super::must_be_red(&report, &[$(stringify!($law)),*]);
+                assert!(Wrong::$wrong != Wrong::Nothing || report.is_green(), "{report}");
             }
         )*
 
