@@ -106,6 +106,7 @@ twins! { "memory", over_memory;
     ]
     deaf_to_other_handles DeafToOtherHandles [
         g06_a_follower_wakes_up_for_another_handle,
+        g16_followers_beside_writers_miss_nothing,
     ]
     dropped_append_locks DroppedAppendLocks [
         g02_a_dropped_append_leaves_all_or_nothing,
@@ -166,6 +167,7 @@ twins! { "memory", over_memory;
         g06_what_is_there_needs_no_waiting,
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
+        g16_followers_beside_writers_miss_nothing,
     ]
     no_chain NoChain [
         g01_the_head_is_the_end_of_the_log,
