@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sessionlog_core::SessionId;
+use sessionlog_core::{SessionId, Sum};
 
 /// The file that says that a folder is a store.
 pub(crate) const MARKER: &str = "sessionlog.json";
@@ -61,6 +61,11 @@ impl SessionDir {
     /// The name of something in the folder, relative to the store.
     pub(crate) fn relative(&self, name: &str) -> String {
         format!("{}/{name}", self.name)
+    }
+
+    /// What checksums of files begin with that are this session's alone.
+    pub(crate) fn seed(&self) -> Sum {
+        Sum::from_u64(0).then(self.name.as_bytes())
     }
 }
 

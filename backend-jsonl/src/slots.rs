@@ -22,10 +22,11 @@ struct Grant {
 }
 
 impl Grant {
-    fn encode(&self) -> Option<[u8; SLOT]> {
+    /// The slot, with a checksum that begins with `seed`.
+    fn encode(&self, seed: Sum) -> Option<[u8; SLOT]> {
         let object = serde_json::to_string(self).ok()?;
         let fields = object.strip_suffix('}')?;
-        let sum = Sum::from_u64(0).then(fields.as_bytes());
+        let sum = seed.then(fields.as_bytes());
         let line = format!("{fields},\"sum\":\"{sum}\"}}");
         let mut slot = [b' '; SLOT];
         slot.get_mut(..line.len())?.copy_from_slice(line.as_bytes());
@@ -33,10 +34,14 @@ impl Grant {
         Some(slot)
     }
 
-    fn decode(slot: &[u8]) -> Option<Self> {
+    /// The grant in a slot of the session with that seed, or in one that was written when the
+    /// checksum did not yet say whose it is.
+    fn decode(slot: &[u8], seed: Sum) -> Option<Self> {
         let line = std::str::from_utf8(slot).ok()?.trim_end();
         let grant: Self = serde_json::from_str(line).ok()?;
-        (grant.encode()? == slot).then_some(grant)
+        let mut seeds = [seed, Sum::from_u64(0)].into_iter();
+        let whole = seeds.any(|seed| grant.encode(seed).is_some_and(|whole| whole == slot));
+        whole.then_some(grant)
     }
 }
 
@@ -78,7 +83,7 @@ impl Slots {
         let second = second.get(..SLOT).unwrap_or_default();
         let slots = Self {
             there: true,
-            grants: [Grant::decode(first), Grant::decode(second)],
+            grants: [first, second].map(|slot| Grant::decode(slot, dir.seed())),
         };
         if slots.grants.iter().all(Option::is_none) {
             return Err(damaged(dir, "the token of the lease can't be read"));
@@ -131,7 +136,7 @@ impl Slots {
             owner: owner.clone(),
             since: Timestamp::now(),
         };
-        let slot = grant.encode().ok_or_else(too_long)?;
+        let slot = grant.encode(dir.seed()).ok_or_else(too_long)?;
         // Nobody held the token before it, or it does not matter any more who did. Tokens in the
         // two slots never differ by more than one: that is what a damaged slot is reckoned by.
         let before = Grant {
@@ -139,7 +144,7 @@ impl Slots {
             owner: Owner::new("-")?,
             since: Timestamp::EPOCH,
         };
-        let before = before.encode().ok_or_else(too_long)?;
+        let before = before.encode(dir.seed()).ok_or_else(too_long)?;
         if !self.there {
             return replace(dir.path(), LEASE, &[before, slot].concat(), true);
         }
@@ -187,12 +192,14 @@ mod tests {
                 owner: Owner::new(name).unwrap(),
                 since: Timestamp::MAX,
             };
-            let slot = grant.encode().unwrap();
-            assert_eq!(Grant::decode(&slot), Some(grant));
+            let (seed, other) = (Sum::from_u64(7), Sum::from_u64(8));
+            let slot = grant.encode(seed).unwrap();
+            assert_eq!(Grant::decode(&slot, other), None);
+            assert_eq!(Grant::decode(&slot, seed), Some(grant));
             for at in 0..SLOT {
                 let mut changed = slot;
                 changed[at] ^= 4;
-                assert_eq!(Grant::decode(&changed), None, "{at}");
+                assert_eq!(Grant::decode(&changed, seed), None, "{at}");
             }
         }
     }
