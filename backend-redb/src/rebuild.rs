@@ -86,8 +86,8 @@ fn build(old: &Open, path: &std::path::Path) -> Result<()> {
             .or_else(|| Row::salvage(&bytes));
         if let Some(row) = row {
             next = next.max(row.number.saturating_add(1));
-            carry(&read, &txn, EVENTS, row.number)?;
-            carry(&read, &txn, KEPT, row.number)?;
+            carry(&read, &txn, EVENTS, row.number, row.head.tail.get())?;
+            carry(&read, &txn, KEPT, row.number, 0)?;
             if let Ok(Some(said)) = look(&read, LEASES, row.number, |v| v.to_vec()) {
                 insert(&txn, LEASES, row.number, said.as_slice())?;
             }
@@ -183,12 +183,14 @@ fn both_ways<K: Key + 'static, V: Value + 'static, A: PartialEq, B>(
     Ok(rows)
 }
 
-/// Carries the rows of a session over.
+/// Carries the rows of a session over. There is one at each key before `tail`: where none is found,
+/// the tree is damaged.
 fn carry(
     read: &ReadTransaction,
     txn: &WriteTransaction,
     table: TableDefinition<'static, (u64, u64), Raw>,
     number: u64,
+    tail: u64,
 ) -> Result<()> {
     let mut new = txn.open_table(table).map_err(failed(WRITE))?;
     around(0, |from, want| {
@@ -209,6 +211,9 @@ fn carry(
             Ok(row.map(|(key, bytes)| (key, bytes, behind)))
         })?;
         let Some(((of, seq), bytes, behind)) = found else {
+            if from < tail {
+                return Err(Error::corrupt(Place::file(FILE), "rows are missing"));
+            }
             return Ok(None);
         };
         if of != number || seq < from {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sessionlog_core::{Error, ErrorKind, Event, NewEvent, SessionId, Store};
 
 use super::explore::{Context, HARMLESS, Happened};
+use super::harm::What;
 use super::judge::{damage, fitting};
 use super::look::{Seen, read};
 use super::tree::Tree;
@@ -131,7 +132,7 @@ impl Context {
     fn truth_of_any(&self, id: &SessionId, n: usize, is: impl Fn(&NewEvent) -> bool) -> bool {
         let stages = self.built.stages.iter().map(|stage| &stage.truths);
         let mut all = stages.chain([&self.built.other_truths]);
-        if matches!(self.harm.what, super::harm::What::OfFile { .. }) {
+        if matches!(self.harm.what, What::OfFile { .. }) {
             // Repair may take the log that it finds for the session's, if it said so.
             let mut others = self.now().values().filter_map(|truth| truth.events.get(n));
             return others.any(|event| is(&event.clone().into_new()));
@@ -279,12 +280,19 @@ fn refused(id: &SessionId, error: &Error) -> Held {
 }
 
 impl Context {
-    /// The newest token as an older file may have it: nobody can tell that it was a larger one.
+    /// The newest token as a file of another time or of another session may have it: where nothing
+    /// in the file says whose it is, nobody can tell that it was a larger one.
     fn oldest_token(&self, id: &SessionId) -> Option<u64> {
-        let super::harm::What::Older { stage } = self.harm.what else {
-            return None;
+        let token = |truths: &super::built::Truths, id: &SessionId| {
+            truths.get(id).map_or(0, |truth| truth.token)
         };
-        let truths = &self.built.stages.get(stage)?.truths;
-        Some(truths.get(id).map_or(0, |truth| truth.token))
+        match &self.harm.what {
+            What::Older { stage } => Some(token(&self.built.stages.get(*stage)?.truths, id)),
+            What::OfFile { other } if self.built.owner(&self.harm.file) == Some(id) => {
+                let theirs = token(self.now(), self.built.owner(other)?);
+                Some(theirs.min(token(self.now(), id)))
+            }
+            _ => None,
+        }
     }
 }
