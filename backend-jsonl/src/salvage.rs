@@ -61,6 +61,9 @@ pub(crate) struct Salvage<'a, F> {
 /// How much is read at a time, and the longest line that is taken for one.
 const BLOCK: u64 = 1 << 20;
 const LONGEST: u64 = 512 << 20;
+/// No loss is so long that a position this far on is believed, whatever a line says: a repair puts an
+/// event in the place of each that is lost.
+const FAR: u64 = 1 << 20;
 
 /// Walks over the lines in `from..until` of a file, which begin with the event behind `head`. Where
 /// `head` can't be trusted, the first event need not stand behind it.
@@ -176,7 +179,8 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
         let event = scanned.map(|line| line.event);
         let Some(mut bad) = self.bad.take() else {
             let mut bad = Bad::at(offset);
-            if let Some(event) = event.as_ref().filter(|e| e.seq > self.head.tail) {
+            let ahead = |e: &&Event| e.seq > self.head.tail && self.is_near(e.seq);
+            if let Some(event) = event.as_ref().filter(ahead) {
                 bad.sum = Some(event.sum);
                 bad.tentative = Some((event.clone(), offset));
                 self.bad = Some(bad);
@@ -203,7 +207,7 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
             {
                 return self.accept(bad, Some(event), next);
             }
-            if event.seq >= self.head.tail
+            if self.is_near(event.seq)
                 && let Some(next) = bad
                     .sum
                     .map(|sum| before(&event, sum))
@@ -216,7 +220,7 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
                 return (self.each)(Met::Event(event));
             }
             bad.lines += u64::from(bad.tentative.take().is_some());
-            if event.seq >= self.head.tail {
+            if self.is_near(event.seq) {
                 bad.sum = Some(event.sum);
                 bad.tentative = Some((event, offset));
                 self.bad = Some(bad);
@@ -227,6 +231,12 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
         bad.add(line, offset);
         self.bad = Some(bad);
         Ok(())
+    }
+
+    /// Whether an event may stand at a position behind the damage.
+    fn is_near(&self, seq: SeqNum) -> bool {
+        let distance = seq.get().checked_sub(self.head.tail.get());
+        distance.is_some_and(|distance| distance <= FAR)
     }
 
     /// Where two lines that run into one another part: the end of the first, the beginning of the

@@ -79,8 +79,9 @@ pub(crate) fn find(
                 return Ok(Some(End { offset, head }));
             }
             Search::None if at_begin => return Ok(Some(begin)),
-            Search::None if text_end - from > FURTHEST => return Ok(None),
-            Search::None => window = window.saturating_mul(4),
+            Search::None if window >= FURTHEST => return Ok(None),
+            // No more than this is ever in memory.
+            Search::None => window = window.saturating_mul(4).min(FURTHEST),
         }
     }
 }

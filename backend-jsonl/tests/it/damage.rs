@@ -209,6 +209,55 @@ fn a_damaged_line_does_not_hide_the_whole_events_around_it() {
     }
 }
 
+#[test]
+fn a_log_that_is_cut_while_it_is_open_is_damage_until_it_is_repaired() {
+    let (_dir, store, session) = with_events(6);
+    assert_eq!(tail(&store, &session), 6);
+    let path = log_path(&store, "s");
+    let whole = fs::read(&path).unwrap();
+    let starts = line_starts(&whole);
+    fs::write(&path, &whole[..starts[4]]).unwrap();
+    assert!(read(&store, &session).unwrap_err().is_corrupt());
+    assert!(append(&store, &session, &["1"]).unwrap_err().is_corrupt());
+    let repair = block_on(store.repair(&session.id, true)).unwrap();
+    assert_eq!((repair.events, repair.lost), (4, 0));
+    assert_eq!(read(&store, &session).unwrap().len(), 4);
+    append(&store, &session, &["1"]).unwrap();
+    // What was cut is there again under another handle: this one has gone on.
+    assert_eq!(tail(&reopened(&store), &session), 5);
+}
+
+/// Lines that vouch for one another, far behind the end of the log.
+#[test]
+fn a_position_that_no_loss_explains_is_no_event() {
+    let (_dir, store, session) = with_events(3);
+    let path = log_path(&store, "s");
+    let whole = fs::read_to_string(&path).unwrap();
+    let far = |n: u64| {
+        let mut head = Head::genesis(&session.id, session.incarnation);
+        head.tail = SeqNum::new(n);
+        head
+    };
+    let mut text = whole.clone() + "damage\n";
+    let mut head = far(u64::MAX - 10);
+    for n in 0..3 {
+        let sealed = head.seal(event(&n.to_string()));
+        let sum = String::from_utf8(sealed.sum.to_text().to_vec()).unwrap();
+        text += &format!(
+            "{{\"seq\":{},\"id\":\"{}\",\"at\":\"{}\",\"kind\":\"{}\",\"data\":{n},\"sum\":\"{sum}\"}}\n",
+            sealed.seq, sealed.id, sealed.at, sealed.kind
+        );
+    }
+    fs::write(&path, &text).unwrap();
+    let store = reopened(&store);
+    let found = block_on(store.verify(&session.id)).unwrap();
+    assert!(found.iter().any(|f| f.severity == Severity::Damage));
+    let repair = block_on(store.repair(&session.id, true)).unwrap();
+    assert_eq!(repair.events, 3);
+    assert!(repair.lost <= 4, "{repair:?}");
+    assert!(tail(&store, &session) <= 7);
+}
+
 /// Where the events of a log begin.
 fn line_starts(bytes: &[u8]) -> Vec<usize> {
     let newlines = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n');
