@@ -91,6 +91,14 @@ impl Seat {
         };
         match view.state.sort {
             Sort::Deleted => {}
+            // This handle made it, and could not say so then.
+            Sort::Create
+                if view.is_own()
+                    && !desk.marked
+                    && view.state.incarnation == session.incarnation =>
+            {
+                return self.begun(desk, &view).await;
+            }
             Sort::Closed => {
                 return Err(Error::unavailable(format!(
                     "what is left of a deleted session of this name is being collected, try again \
