@@ -123,11 +123,15 @@ fn broken_header(file: &File, header: &[u8], len: u64) -> io::Result<Option<u64>
     }
     let frame = read_range(file, HEADER, HEADER + FRAME)?;
     let salts = frame.get(8..16).unwrap_or_default();
+    // No frame was written behind it.
+    if salts == [0; 8] {
+        return Ok(None);
+    }
     let mut mended = header.to_vec();
     mended.splice(16..24, salts.iter().copied());
     let sum = |big| Checksum(0, 0).then(mended.get(..24).unwrap_or_default(), big);
     let stored = two(header, 24);
-    let same = header.get(16..24) == Some(salts) && salts != [0; 8];
+    let same = header.get(16..24) == Some(salts);
     Ok((same || sum(true) == stored || sum(false) == stored).then_some(0))
 }
 
