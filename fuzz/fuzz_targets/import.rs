@@ -20,13 +20,18 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(found) = scan(&[path], format) else {
         return;
     };
-    let mut options = Options::default();
-    options.format = format;
+    let options = Options {
+        format,
+        ..Options::default()
+    };
     for candidate in &found.candidates {
         let Ok(outcome) = block_on(import_file(&store, candidate, &options, &mut |_| ())) else {
             continue;
         };
-        let Some(id) = outcome.session.filter(|_| outcome.status == Status::Imported) else {
+        let Some(id) = outcome
+            .session
+            .filter(|_| outcome.status == Status::Imported)
+        else {
             continue;
         };
         let session = block_on(store.open(&id)).expect("what was imported is there");
@@ -35,7 +40,11 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         assert!(back == content, "the file came back with other bytes");
         let again = block_on(import_file(&store, candidate, &options, &mut |_| ()));
         let again = again.expect("an import can be repeated");
-        assert_eq!(again.session, Some(id), "a repeated import is another session");
+        assert_eq!(
+            again.session,
+            Some(id),
+            "a repeated import is another session"
+        );
         block_on(session.project::<Transcript>()).expect("an import can be replayed");
         block_on(store.cards()).expect("an import can be listed");
     }

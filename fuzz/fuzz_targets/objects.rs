@@ -11,10 +11,18 @@ use sessionlog::Store;
 use sessionlog_backend_s3::{Bucket, Options};
 
 static GOLDEN: LazyLock<Golden> = LazyLock::new(|| {
-    Golden::new("backend-s3/tests/golden/v1", |_| true, |dir| {
-        let objects = LocalFileSystem::new_with_prefix(dir).expect("a folder");
-        Ok(Store::new(Bucket::new(Arc::new(objects), "", Options::default())))
-    })
+    Golden::new(
+        "backend-s3/tests/golden/v1",
+        |_| true,
+        |dir| {
+            let objects = LocalFileSystem::new_with_prefix(dir).expect("a folder");
+            Ok(Store::new(Bucket::new(
+                Arc::new(objects),
+                "",
+                Options::default(),
+            )))
+        },
+    )
 });
 
 libfuzzer_sys::fuzz_target!(init: { catch_panics(); LazyLock::force(&GOLDEN); }, |data: &[u8]| GOLDEN.run(data));

@@ -18,9 +18,15 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if block_on(session.append(events)).is_err() {
         return;
     }
-    let mut replayed = block_on(session.project::<Transcript>()).expect("a replay").state;
+    let mut replayed = block_on(session.project::<Transcript>())
+        .expect("a replay")
+        .state;
     let agents: Vec<String> = replayed.agents().map(str::to_owned).collect();
-    for agent in agents.iter().map(|agent| Some(agent.as_str())).chain([None]) {
+    for agent in agents
+        .iter()
+        .map(|agent| Some(agent.as_str()))
+        .chain([None])
+    {
         block_on(session.load(&mut replayed, agent)).expect("a branch can be read");
         let Ok(conversation) = replayed.conversation(agent) else {
             continue;
@@ -41,5 +47,9 @@ fn event((n, line): (u64, &[u8])) -> Option<NewEvent> {
     let mut id = [1; 16];
     id[8..].copy_from_slice(&n.to_be_bytes());
     let time = Timestamp::from_micros(1_790_000_000_000_000 + i64::try_from(n).ok()?)?;
-    Some(NewEvent::new(kind, data).with_id(EventId::from_bytes(id)).with_time(time))
+    Some(
+        NewEvent::new(kind, data)
+            .with_id(EventId::from_bytes(id))
+            .with_time(time),
+    )
 }

@@ -23,7 +23,9 @@ pub struct Golden {
 impl Golden {
     /// Takes up the files of a folder of test data, below a folder of the workspace.
     pub fn new(folder: &str, keep: fn(&str) -> bool, open: Open) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(folder);
         let mut files = Vec::new();
         take(&root, Path::new(""), keep, &mut files);
         files.sort();
@@ -36,7 +38,9 @@ impl Golden {
         let store = open(dir.path()).expect("a golden store can be opened");
         for id in block_on(store.ids()).expect("a golden store can be listed") {
             let read = read(&store, &id);
-            golden.logs.insert(id, read.expect("a golden store can be read"));
+            golden
+                .logs
+                .insert(id, read.expect("a golden store can be read"));
         }
         assert!(!golden.logs.is_empty(), "no session in {}", root.display());
         golden
@@ -102,7 +106,10 @@ impl Golden {
             }
             if let (Ok(found), Err(error)) = (&found, &log) {
                 let damage = found.iter().any(|f| f.severity == Severity::Damage);
-                assert!(damage || !error.is_corrupt(), "{error}, and verify says {found:?}");
+                assert!(
+                    damage || !error.is_corrupt(),
+                    "{error}, and verify says {found:?}"
+                );
             }
             let Ok(session) = block_on(store.open(id)) else {
                 continue;
