@@ -5,13 +5,14 @@ use std::process::Command;
 
 use crate::files::Files;
 
-/// Megabytes of address space, the program itself and its stack included.
-const ROOM: usize = 48;
+/// Megabytes of memory that can be written to: heap, and stacks of threads. The program's own code,
+/// which is mapped from its file, is not counted.
+const ROOM: usize = 40;
 
 /// Runs the program with little memory; its output is counted and dropped.
 fn run(files: &Files, args: &str) -> u64 {
     let program = files.command(args);
-    let script = format!("ulimit -v {}; exec \"$@\" | wc -c", ROOM << 10);
+    let script = format!("ulimit -d {}; exec \"$@\" | wc -c", ROOM << 10);
     let mut shell = Command::new("bash");
     shell
         .arg("-c")
