@@ -42,8 +42,10 @@
 //! - One process writes at a time; the others wait, at most for the busy timeout.
 //! - Deleted content is overwritten in the database, and the write-ahead log is cut. Copies that SQLite
 //!   made when it moved rows between pages may stay in unused space until [`Sqlite::compact`].
-//! - Damage is found in every event, and in the write-ahead log that a crash left, unless it is in the
-//!   last transaction or cuts the log short: that can't be told from a commit that never was.
+//! - Damage is found in every event. In the write-ahead log that a killed process left it is found
+//!   wherever the `-shm` file beside it is there and whole. Where that is gone, as after a power cut,
+//!   damage in the last transaction, damage that cuts the log short, and damage to each of the last two
+//!   look like transactions that never were.
 //! - Payloads are slices of what was read at once: who keeps a few of them for long should copy them.
 //!
 //! [format]: https://github.com/sessionlog/sessionlog/blob/main/backend-sqlite/FORMAT.md
@@ -73,6 +75,7 @@ mod store;
 mod survey;
 mod upkeep;
 mod wal;
+mod wal_index;
 
 pub use options::Options;
 pub use store::Sqlite;

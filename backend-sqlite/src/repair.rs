@@ -93,8 +93,7 @@ async fn plan(store: &Sqlite, id: &SessionId) -> Result<(Repair, bool)> {
     let broken = broken.ok_or_else(none)?;
     let survey = Survey::of(store, &broken.row).await?;
     // What is written among damaged pages may be lost, or destroy more.
-    let unreadable = survey.flaws.values().any(|flaw| *flaw == Flaw::Unreadable)
-        || !store.inner.read(is_sound).await?.unwrap_or(true);
+    let unreadable = survey.is_unreadable() || !store.inner.read(is_sound).await?.unwrap_or(true);
     Ok((broken.plan(&survey), unreadable))
 }
 

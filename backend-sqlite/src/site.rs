@@ -9,7 +9,7 @@ use sessionlog_local::files::{failed, file_in_folder, is_dir, make_dir, sync_dir
 
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
-use crate::wal;
+use crate::{wal, wal_index};
 
 /// The database in a store that was opened as a folder.
 const IN_FOLDER: &str = "sessions.db";
@@ -166,9 +166,14 @@ impl Site {
     }
 
     /// Refuses a write-ahead log that was damaged after it was written.
-    pub(crate) fn check_wal(&self) -> Result<()> {
+    pub(crate) fn check_wal(&self, presence: &Presence) -> Result<()> {
+        let index = self.beside("-shm");
+        let known = match presence.with_file(&index, wal_index::read) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
+            known => known.map_err(failed("read", &index))?,
+        };
         let path = self.wal();
-        match wal::damage(&path).map_err(failed("read", &path))? {
+        match wal::damage(&path, &known).map_err(failed("read", &path))? {
             None => Ok(()),
             Some(offset) => Err(Error::corrupt(
                 Place::file(format!("{}-wal", self.name())).with_offset(offset),

@@ -97,7 +97,7 @@ impl Inner {
         let presence = Presence::of(identity);
         self.site.check(&presence)?;
         if !presence.is_locked() {
-            self.site.check_wal()?;
+            self.site.check_wal(&presence)?;
         }
         let presence = Arc::clone(self.presence.get_or_init(|| presence));
         Ok(Some((presence, meta)))

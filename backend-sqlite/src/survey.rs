@@ -60,6 +60,8 @@ pub(crate) struct Survey {
     pub(crate) tail: SeqNum,
     /// The last row is not marked as the last, or the log has lost all of its rows.
     pub(crate) cut: bool,
+    /// SQLite can't read what is behind the last row, and nothing is known of it.
+    blind: bool,
     id: sessionlog_core::SessionId,
     /// Ways to prove the next event; none behind a gap.
     anchors: Vec<Anchor>,
@@ -77,6 +79,7 @@ impl Survey {
             flaws: BTreeMap::new(),
             tail: SeqNum::ZERO,
             cut: false,
+            blind: false,
             id: row.session.id.clone(),
             anchors: vec![Anchor {
                 sum: genesis.sum,
@@ -266,7 +269,10 @@ impl Survey {
             next => next?,
         };
         // How many were behind the last row that can be read, nobody knows.
-        self.gap(next.unwrap_or(self.tail.plus(1)), &Flaw::Unreadable);
+        match next {
+            Some(next) => self.gap(next, &Flaw::Unreadable),
+            None => self.blind = true,
+        }
         Ok(next.is_some())
     }
 
@@ -277,7 +283,12 @@ impl Survey {
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.flaws.is_empty() && !self.cut
+        self.flaws.is_empty() && !self.cut && !self.blind
+    }
+
+    /// Whether pages can't be read that rows of the log may be in.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.blind || self.flaws.values().any(|flaw| *flaw == Flaw::Unreadable)
     }
 
     /// The positions whose events are lost.
@@ -299,11 +310,11 @@ impl Survey {
             .iter()
             .map(|(seq, f)| finding(*seq, f.words()))
             .collect();
-        if self.cut {
-            all.push(finding(
-                self.tail,
-                "the events at the end of the log are lost",
-            ));
+        if self.blind {
+            all.push(finding(self.tail, Flaw::Unreadable.words()));
+        } else if self.cut {
+            let lost = "the events at the end of the log are lost";
+            all.push(finding(self.tail, lost));
         }
         all
     }
@@ -318,7 +329,7 @@ impl Survey {
                 false => format!("mend event {seq}: {}", flaw.words()),
             })
             .collect();
-        if self.cut {
+        if self.cut || self.blind {
             steps.push(format!(
                 "end the log at {}: what was behind is lost",
                 self.tail

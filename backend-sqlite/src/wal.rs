@@ -4,6 +4,7 @@
 //! that the rest was never acknowledged. That is right for the last transaction, which a power cut may
 //! have torn. If another transaction follows, the one before was flushed: then the frame was damaged
 //! later, and going on would lose what was acknowledged (<https://sqlite.org/fileformat2.html#walformat>).
+//! Where the index of the log survived, it tells how much of it was flushed: see `wal_index`.
 
 use std::fs::File;
 use std::io;
@@ -11,19 +12,27 @@ use std::path::Path;
 
 use sessionlog_local::files::{open_read, read_range};
 
+use crate::wal_index::Known;
+
 const HEADER: u64 = 32;
 const FRAME: u64 = 24;
 
-/// The byte of the first damage, if there is any. Right beside a process that writes, too.
-pub(crate) fn damage(path: &Path) -> io::Result<Option<u64>> {
+/// The byte of the first damage, if there is any. Right beside a process that writes, too, if what the
+/// index knows was read before.
+pub(crate) fn damage(path: &Path, known: &[Known]) -> io::Result<Option<u64>> {
     let file = match open_read(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    let mut found = walk(&file)?;
+    // What a killed process wrote and did not flush is committed as soon as somebody opens the
+    // database, and then in the index. So it is flushed before that.
+    if cfg!(unix) && file.metadata()?.len() > 0 {
+        file.sync_data()?;
+    }
+    let mut found = walk(&file, known)?;
     for _ in 0..3 {
         // A frame that is being written looks damaged for a moment.
-        let again = found.map(|_| walk(&file)).transpose()?.flatten();
+        let again = found.map(|_| walk(&file, known)).transpose()?.flatten();
         if again != found {
             found = None;
         }
@@ -32,11 +41,11 @@ pub(crate) fn damage(path: &Path) -> io::Result<Option<u64>> {
 }
 
 /// Two sums over words, as SQLite has them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Checksum(u32, u32);
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Checksum(pub(crate) u32, pub(crate) u32);
 
 impl Checksum {
-    fn then(self, bytes: &[u8], big: bool) -> Self {
+    pub(crate) fn then(self, bytes: &[u8], big: bool) -> Self {
         let mut words = bytes.chunks_exact(4).map(|word| {
             let word = word.try_into().unwrap_or_default();
             if big {
@@ -63,14 +72,14 @@ fn two(bytes: &[u8], at: usize) -> Checksum {
     Checksum(word(bytes, at), word(bytes, at + 4))
 }
 
-fn walk(file: &File) -> io::Result<Option<u64>> {
+fn walk(file: &File, known: &[Known]) -> io::Result<Option<u64>> {
     let header = read_range(file, 0, HEADER)?;
     let magic = word(&header, 0);
     let (page, big) = (u64::from(word(&header, 8)), magic & 1 == 1);
     let len = file.metadata()?.len();
     let salts = two(&header, 16);
     let plain = header.get(..24).unwrap_or_default();
-    let sum = Checksum(0, 0).then(plain, big);
+    let sum = Checksum::default().then(plain, big);
     if magic >> 1 != 0x377f_0682 >> 1 || sum != two(&header, 24) {
         return broken_header(file, &header, len);
     }
@@ -80,6 +89,8 @@ fn walk(file: &File) -> io::Result<Option<u64>> {
     let (mut sum, mut offset) = (sum, HEADER);
     let mut bad: Option<u64> = None;
     let (mut committed, mut before) = (false, sum);
+    // The log was begun anew meanwhile?
+    let still = || read_range(file, 0, HEADER).is_ok_and(|now| now == header);
     while offset + FRAME + page <= len {
         let frame = read_range(file, offset, offset + FRAME + page)?;
         let ours = two(&frame, 8) == salts;
@@ -99,14 +110,17 @@ fn walk(file: &File) -> io::Result<Option<u64>> {
         }
         if bad.is_some() && ours {
             if committed && follows {
-                // The log was begun anew meanwhile?
-                return Ok(bad.filter(|_| read_range(file, 0, HEADER).is_ok_and(|h| h == header)));
+                return Ok(bad.filter(|_| still()));
             }
             committed = word(&frame, 4) > 0;
         }
         offset += FRAME + page;
     }
-    Ok(None)
+    let end = bad.unwrap_or(offset);
+    let whole = (end - HEADER) / (FRAME + page);
+    let same = |known: &&Known| header.get(16..24) == Some(&known.salts[..]);
+    let short = known.iter().filter(same).any(|k| k.frames > whole);
+    Ok((short && still()).then_some(end))
 }
 
 /// A header that does not match its checksum: damaged if it belongs to the frames behind it. A new one
@@ -117,6 +131,10 @@ fn broken_header(file: &File, header: &[u8], len: u64) -> io::Result<Option<u64>
     let is_header = begins([0x37, 0x7f, 0x06, 0x82]) || begins([0x37, 0x7f, 0x06, 0x83]);
     if !is_header && header.iter().any(|byte| *byte != 0) {
         return Ok(Some(0));
+    }
+    if !is_header {
+        // No frame is written before the header is flushed.
+        return Ok((!is_blank(file, len)?).then_some(0));
     }
     if len < HEADER + FRAME {
         return Ok(None);
@@ -129,95 +147,23 @@ fn broken_header(file: &File, header: &[u8], len: u64) -> io::Result<Option<u64>
     }
     let mut mended = header.to_vec();
     mended.splice(16..24, salts.iter().copied());
-    let sum = |big| Checksum(0, 0).then(mended.get(..24).unwrap_or_default(), big);
+    let sum = |big| Checksum::default().then(mended.get(..24).unwrap_or_default(), big);
     let stored = two(header, 24);
     let same = header.get(16..24) == Some(salts);
     Ok((same || sum(true) == stored || sum(false) == stored).then_some(0))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rusqlite::Connection;
-
-    /// A log of several commits that nobody checkpointed, and where its frames begin.
-    fn log() -> (Vec<u8>, Vec<usize>) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.db");
-        let conn = Connection::open(&path).unwrap();
-        conn.execute_batch(
-            "PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; CREATE TABLE t (x)",
-        )
-        .unwrap();
-        for n in 0..6 {
-            conn.execute("INSERT INTO t VALUES (zeroblob(?1))", [n * 400])
-                .unwrap();
-        }
-        let bytes = std::fs::read(dir.path().join("a.db-wal")).unwrap();
-        let frames = (32..bytes.len()).step_by(1024 + 24).collect();
-        (bytes, frames)
-    }
-
-    fn look(bytes: &[u8]) -> Option<u64> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        damage(file.path()).unwrap()
-    }
-
-    #[test]
-    fn a_whole_log_and_one_torn_at_any_place_are_no_damage() {
-        let (bytes, _) = log();
-        assert_eq!(look(&bytes), None);
-        for len in (0..bytes.len()).step_by(97) {
-            assert_eq!(look(&bytes[..len]), None, "{len}");
-        }
-        assert_eq!(look(&[]), None);
-    }
-
-    #[test]
-    fn a_flipped_bit_before_the_last_commits_is_damage() {
-        let (bytes, frames) = log();
-        let early = frames[frames.len() - 5];
-        for at in (0..early).step_by(61).chain(0..32) {
-            let mut changed = bytes.clone();
-            changed[at] ^= 1 << (at % 8);
-            assert!(look(&changed).is_some(), "{at}");
+fn is_blank(file: &File, len: u64) -> io::Result<bool> {
+    for from in (0..len).step_by(1 << 16) {
+        if read_range(file, from, from + (1 << 16))?
+            .iter()
+            .any(|b| *b != 0)
+        {
+            return Ok(false);
         }
     }
-
-    #[test]
-    fn what_a_torn_transaction_left_behind_a_newer_one_is_no_damage() {
-        let (bytes, frames) = log();
-        // A frame with a commit is written over the torn ones, and only its head reaches the disk.
-        let last = frames.len() - 1;
-        for torn in last - 3..last {
-            let mut changed = bytes.clone();
-            let at = frames[torn];
-            changed[at + 4..at + 8].copy_from_slice(&9_u32.to_be_bytes());
-            changed[at + 16..at + 24].copy_from_slice(&[7; 8]);
-            // Behind it is one transaction alone, none of whose frames follows this one.
-            for frame in &frames[torn + 1..] {
-                changed[frame + 4..frame + 8].copy_from_slice(&0_u32.to_be_bytes());
-            }
-            assert_eq!(look(&changed), None, "{torn}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_log_is_damage_unless_it_is_blank() {
-        assert_eq!(look(b"somebody's notes"), Some(0));
-        assert_eq!(look(&[7; 40_000]), Some(0));
-        assert_eq!(look(&[0; 4_096]), None);
-    }
-
-    #[test]
-    fn a_last_transaction_that_is_torn_is_no_damage() {
-        let (bytes, frames) = log();
-        let last = *frames.last().unwrap();
-        for at in [last + 4, last + 8, last + 20, last + 500] {
-            let mut changed = bytes.clone();
-            changed[at] ^= 4;
-            assert_eq!(look(&changed), None, "{at}");
-        }
-    }
+    Ok(true)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,12 +14,6 @@ impl Subject for Database {
          what is whole at its beginning",
     );
 
-    const KNOWN_FAILURES: &'static [(&'static str, &'static str)] = &[(
-        "g15_damage_shortens_no_log_in_silence",
-        "blocks of the write-ahead log of a killed process, swapped with each other, look like what a \
-         torn transaction left behind a newer one",
-    )];
-
     async fn open(place: &Place) -> Result<Sqlite> {
         Sqlite::open(place.dir(), Options::default())
     }

@@ -1,0 +1,141 @@
+//! Logs whole, torn and damaged.
+
+use super::*;
+use rusqlite::Connection;
+
+/// A log of several commits that nobody checkpointed, and where its frames begin.
+fn log() -> (Vec<u8>, Vec<usize>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; CREATE TABLE t (x)")
+        .unwrap();
+    for n in 0..6 {
+        conn.execute("INSERT INTO t VALUES (randomblob(?1))", [n * 400])
+            .unwrap();
+    }
+    let bytes = std::fs::read(dir.path().join("a.db-wal")).unwrap();
+    let frames = (32..bytes.len()).step_by(1024 + 24).collect();
+    (bytes, frames)
+}
+
+fn look(bytes: &[u8]) -> Option<u64> {
+    look_with(bytes, &[])
+}
+
+fn look_with(bytes: &[u8], known: &[Known]) -> Option<u64> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    damage(file.path(), known).unwrap()
+}
+
+/// What the index knows of a log.
+fn known(bytes: &[u8], frames: &[usize]) -> Known {
+    Known {
+        salts: bytes[16..24].try_into().unwrap(),
+        frames: frames.len() as u64,
+    }
+}
+
+#[test]
+fn blocks_that_changed_places_in_the_last_transactions_are_damage_if_the_index_survived() {
+    let (bytes, frames) = log();
+    let known = [known(&bytes, &frames)];
+    assert_eq!(look_with(&bytes, &known), None);
+    // In silence without it: this is what two power cuts may leave.
+    let (one, other) = (
+        frames[frames.len() - 3] + 100,
+        frames[frames.len() - 1] + 100,
+    );
+    let mut changed = bytes.clone();
+    for n in 0..512 {
+        changed.swap(one + n, other + n);
+    }
+    assert!(changed != bytes);
+    assert_eq!(look(&changed), None);
+    assert_eq!(
+        look_with(&changed, &known),
+        Some(frames[frames.len() - 3] as u64)
+    );
+    // And so is a log that lost its end.
+    for len in frames {
+        assert_eq!(look_with(&bytes[..len], &known), Some(len as u64));
+    }
+}
+
+#[test]
+fn an_index_of_another_log_or_of_an_earlier_time_says_nothing() {
+    let (bytes, frames) = log();
+    let mut other = known(&bytes, &frames);
+    let cut = &bytes[..frames[3]];
+    assert!(look_with(cut, &[other]).is_some());
+    assert_eq!(look_with(cut, &[Known { frames: 3, ..other }]), None);
+    other.salts[5] ^= 1;
+    assert_eq!(look_with(cut, &[other]), None);
+}
+
+#[test]
+fn a_blank_header_before_frames_is_damage() {
+    let (mut bytes, frames) = log();
+    bytes[..512].fill(0);
+    assert_eq!(look(&bytes), Some(0));
+    bytes[512..frames[2]].fill(0);
+    assert_eq!(look(&bytes), Some(0));
+}
+
+#[test]
+fn a_whole_log_and_one_torn_at_any_place_are_no_damage() {
+    let (bytes, _) = log();
+    assert_eq!(look(&bytes), None);
+    for len in (0..bytes.len()).step_by(97) {
+        assert_eq!(look(&bytes[..len]), None, "{len}");
+    }
+    assert_eq!(look(&[]), None);
+}
+
+#[test]
+fn a_flipped_bit_before_the_last_commits_is_damage() {
+    let (bytes, frames) = log();
+    let early = frames[frames.len() - 5];
+    for at in (0..early).step_by(61).chain(0..32) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        assert!(look(&changed).is_some(), "{at}");
+    }
+}
+
+#[test]
+fn what_a_torn_transaction_left_behind_a_newer_one_is_no_damage() {
+    let (bytes, frames) = log();
+    // A frame with a commit is written over the torn ones, and only its head reaches the disk.
+    let last = frames.len() - 1;
+    for torn in last - 3..last {
+        let mut changed = bytes.clone();
+        let at = frames[torn];
+        changed[at + 4..at + 8].copy_from_slice(&9_u32.to_be_bytes());
+        changed[at + 16..at + 24].copy_from_slice(&[7; 8]);
+        // Behind it is one transaction alone, none of whose frames follows this one.
+        for frame in &frames[torn + 1..] {
+            changed[frame + 4..frame + 8].copy_from_slice(&0_u32.to_be_bytes());
+        }
+        assert_eq!(look(&changed), None, "{torn}");
+    }
+}
+
+#[test]
+fn what_is_no_log_is_damage_unless_it_is_blank() {
+    assert_eq!(look(b"somebody's notes"), Some(0));
+    assert_eq!(look(&[7; 40_000]), Some(0));
+    assert_eq!(look(&[0; 4_096]), None);
+}
+
+#[test]
+fn a_last_transaction_that_is_torn_is_no_damage() {
+    let (bytes, frames) = log();
+    let last = *frames.last().unwrap();
+    for at in [last + 4, last + 8, last + 20, last + 500] {
+        let mut changed = bytes.clone();
+        changed[at] ^= 4;
+        assert_eq!(look(&changed), None, "{at}");
+    }
+}
