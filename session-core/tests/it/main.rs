@@ -8,8 +8,10 @@
 )]
 
 mod cards;
+mod chain;
 mod copy;
 mod damage;
+mod driver;
 mod follow;
 mod ledger;
 mod projection;
