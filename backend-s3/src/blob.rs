@@ -15,7 +15,7 @@ use sessionlog_core::{
 use crate::Bucket;
 use crate::codec::wide;
 use crate::key::{Named, Part};
-use crate::objects::Answer;
+use crate::objects::{Answer, unsettled};
 
 /// Bytes that a get asks for at a time.
 const PIECE: u64 = 8 << 20;
@@ -128,7 +128,11 @@ impl Bucket {
             Answer::Made => Ok(()),
             Answer::Refused(error) => Err(error),
             // The same name is the same content, so another put does no harm.
-            Answer::Taken | Answer::Unknown(_) => self.env.objects.put(key, content).await,
+            Answer::Taken => self.env.objects.put(key, content).await,
+            Answer::Unknown(_) => {
+                let put = self.env.objects.put(key, content).await;
+                put.map_err(unsettled)
+            }
         }
     }
 

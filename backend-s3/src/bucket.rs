@@ -43,8 +43,8 @@ impl Bucket {
     /// Uses a store of objects, below a prefix that may be empty. Sends no request.
     ///
     /// The store must have atomic conditional creates and lists that show what was written before,
-    /// and must make durable what it acknowledges: a local folder does so only
-    /// [`with_fsync(true)`](object_store::local::LocalFileSystem::with_fsync).
+    /// and must make durable what it acknowledges: `LocalFileSystem` does not, [`Folder`](crate::Folder)
+    /// does.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>, options: Options) -> Self {
         Self {
             env: Arc::new(Env {

@@ -23,7 +23,6 @@ impl Seat {
         }
         let mut state = self.next(view, Sort::Turn);
         change(&mut state);
-        self.mark(desk, &mut state).await?;
         let next = View::new(state, view.held.get().cloned(), true);
         let step = self.write(desk, next, &[]).await?;
         if let Step::Done(next) = &step {
@@ -47,10 +46,6 @@ impl Seat {
         state.epoch += 1;
         state.fences.push(state.slot);
         change(&mut state);
-        // No marker may be there before its session.
-        if sort == Sort::Fence {
-            self.mark(desk, &mut state).await?;
-        }
         let before = &view.state;
         let says = (state.incarnation, state.token, &state.grant)
             != (before.incarnation, before.token, &before.grant);
@@ -110,24 +105,14 @@ impl Seat {
         self.wrote(now);
     }
 
-    /// The state behind another.
+    /// The state behind another: of a session that is there, so its marker is.
     pub(crate) fn next(&self, view: &View, sort: Sort) -> State {
         State {
             slot: view.state.slot + 1,
             stamp: self.stamp(),
             sort,
+            marked: true,
             ..view.state.clone()
         }
-    }
-
-    /// Makes sure that the session is in the index. Cost: nothing, but for a session whose creation
-    /// was broken off: 1 PUT. A list looks whether such a session is still there.
-    pub(crate) async fn mark(&self, desk: &mut Desk, state: &mut State) -> Result<()> {
-        if !state.marked && !desk.marked {
-            self.put_unsure(&self.marker(state)).await?;
-            desk.marked = true;
-        }
-        state.marked = true;
-        Ok(())
     }
 }

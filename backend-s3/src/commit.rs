@@ -187,7 +187,6 @@ impl Seat {
         draft: Draft,
     ) -> Result<Step<Vec<Result<Done>>>> {
         let mut state = self.next(view, Sort::Append);
-        self.mark(desk, &mut state).await?;
         state.end = draft.ledger.head();
         if let Some(grant) = state.grant.as_mut().filter(|_| draft.renewed) {
             grant.renewed = Timestamp::now();

@@ -1,14 +1,15 @@
 //! Garbage: what nobody needs and no writer collects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use object_store::path::Path;
-use sessionlog_core::{EventId, Result, SessionRef};
+use sessionlog_core::{EventId, Incarnation, Result, SessionRef};
 
 use crate::Bucket;
 use crate::head::{Sort, Stamp, State, decode};
 use crate::key::{Named, Part, dir_of};
+use crate::marker::is_void;
 use crate::objects::Listed;
 use crate::put::{Slot, put_slot};
 
@@ -52,7 +53,7 @@ impl Bucket {
     /// each 1,000 objects, 1 GET for each session, 1 DELETE for each 1,000 objects.
     ///
     /// # Errors
-    /// `Unavailable`: some of it may be collected.
+    /// `Unavailable`; `Indeterminate`: some of it may be collected.
     pub async fn gc(&self, dry_run: bool) -> Result<Garbage> {
         let env = &self.env;
         let listed = env.objects.list(env.keys.root().as_ref()).await?;
@@ -74,8 +75,15 @@ impl Bucket {
             }
         }
         let mut lives = BTreeMap::new();
+        let listed = lives_of(&markers);
         for (dir, folder) in folders {
-            let newest = self.newest(&dir, &folder).await;
+            let mut newest = self.newest(&dir, &folder).await;
+            if let Ok(Some(state)) = &mut newest
+                && state.is_unfinished(|life| listed.contains(&(dir.clone(), life)))
+            {
+                // Nobody finishes it: it ends as one that was deleted.
+                state.sort = Sort::Deleted;
+            }
             match &newest {
                 Ok(state) => {
                     let life = state.as_ref().filter(|state| state.lives());
@@ -92,7 +100,8 @@ impl Bucket {
         }
         for (session, object) in markers {
             let life = lives.get(&dir_of(&session.id)).copied().flatten();
-            if life != Some(session.incarnation) && self.is_old(&object, now) {
+            let needed = life == Some(session.incarnation) && !is_void(&object);
+            if !needed && self.is_old(&object, now) {
                 waste.first.push(object);
             }
         }
@@ -227,6 +236,13 @@ impl Bucket {
     fn is_old(&self, object: &Listed, now: SystemTime) -> bool {
         age_of(object, now) >= self.env.objects.options.retention
     }
+}
+
+/// The folders and lives of the sessions that are in the index.
+pub(crate) fn lives_of(markers: &[(SessionRef, Listed)]) -> HashSet<(String, Incarnation)> {
+    let whole = markers.iter().filter(|(_, object)| !is_void(object));
+    let of = |(session, _): &(SessionRef, _)| (dir_of(&session.id), session.incarnation);
+    whole.map(of).collect()
 }
 
 fn needs(state: &State, part: &Part) -> bool {

@@ -127,6 +127,12 @@ impl State {
         !matches!(self.sort, Sort::Deleted | Sort::Closed)
     }
 
+    /// Whether this is the head of a creation that is not finished, given which lives of the session
+    /// are in the index.
+    pub(crate) fn is_unfinished(&self, listed: impl FnOnce(Incarnation) -> bool) -> bool {
+        self.sort == Sort::Create && !self.marked && !listed(self.incarnation)
+    }
+
     /// Whether this head must be kept.
     pub(crate) fn is_kept(&self) -> bool {
         !matches!(self.sort, Sort::Append | Sort::Turn)
@@ -235,10 +241,15 @@ impl Tail {
         }
     }
 
+    /// Whether these are its frames.
+    pub(crate) fn is_of(&self, frames: &[u8]) -> bool {
+        wide(frames.len()) == self.len && checksum("", frames) == self.sum
+    }
+
     /// The events that some frames hold, if they are the ones.
     fn held(&self, frames: Bytes, end: LogEnd) -> Option<Held> {
-        let same = wide(frames.len()) == self.len && checksum("", &frames) == self.sum;
-        let events = same
+        let events = self
+            .is_of(&frames)
             .then(|| codec::events(&frames, self.base.tail, &mut Kinds::default()))
             .flatten()?;
         let reaches = self.base.tail.plus(wide(events.len())) == end.tail;

@@ -33,6 +33,7 @@
 //! | lease granted, renewed or given back where this handle wrote last | 1 | | | |
 //! | head, where this handle wrote last | | 1 | | |
 //! | head, elsewhere; 1 LIST alone if nothing changed | | 1 | 1 | |
+//! | … of a session that nothing was written to since it was made | | 1 | | |
 //! | read: as head, and for each chunk, or 4 MiB of one | | 1 | | |
 //! | save a snapshot: as head, and | 1 | 1 | | |
 //! | … and a look behind it, as head | | 1 | | |
@@ -71,13 +72,13 @@
 //! - Chunks that were put for a head that lost its slot are deleted by their writer. One that dies
 //!   before, or whose store does not answer, leaves them until garbage is collected: also those of
 //!   a session that was deleted while it wrote.
-//! - A process that dies between making a session and listing it leaves one that is listed with its
-//!   next write. One that is deleted at the very moment in which it is made may stay in lists, as
-//!   not found, until garbage is collected.
+//! - A process that dies while it makes a session leaves nothing that is there for others: who makes
+//!   one of that name takes its place. What it left is garbage.
+//! - A newest head that somebody removed can't be told from one that was never written: the log ends
+//!   before it.
 //! - A repair that finds no whole head mends nothing; a head that is lost takes with it the events
 //!   that no older head or chunk has.
-//! - `LocalFileSystem` makes files as the umask says, and a killed put leaves a `…#1` file that is
-//!   not listed.
+//! - A folder has files as the umask says, and a killed put leaves a `…#1` file that is not listed.
 //!
 //! # Rights, versions, garbage
 //!
@@ -103,6 +104,7 @@ mod chunk;
 mod claim;
 mod codec;
 mod commit;
+mod create;
 mod delete;
 mod follow;
 mod gc;
@@ -123,6 +125,7 @@ mod seat;
 mod site;
 mod snapshot;
 mod stored;
+mod stray;
 mod turn;
 mod upkeep;
 mod view;
@@ -130,4 +133,4 @@ mod view;
 pub use bucket::Bucket;
 pub use gc::Garbage;
 pub use options::Options;
-pub use site::Location;
+pub use site::{Folder, Location};

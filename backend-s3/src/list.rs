@@ -6,7 +6,7 @@ use sessionlog_core::{EventLog, Result, SessionRef};
 
 use crate::Bucket;
 use crate::key::Named;
-use crate::marker::is_unsure;
+use crate::marker::{is_unsure, is_void};
 use crate::objects::Listed;
 
 /// Keys that a store lists with one request.
@@ -17,6 +17,9 @@ impl Bucket {
     /// that are asked for, where the store lists in order, else for each 1,000 that there are; 1 LIST
     /// and 1 GET for each whose deletion was broken off.
     pub(crate) async fn listed(&self, most: usize) -> Result<Vec<SessionRef>> {
+        if most == 0 {
+            return Ok(Vec::new());
+        }
         let env = &self.env;
         let in_order = env.objects.options.lists_in_order == Some(true);
         let mut pages = if in_order {
@@ -49,7 +52,10 @@ impl Bucket {
             let Some(Named::Marker(session)) = env.keys.named(&marker.key) else {
                 continue;
             };
-            if seen.contains(&session.id) || is_unsure(marker) && !self.is_there(&session).await? {
+            if seen.contains(&session.id)
+                || is_void(marker)
+                || is_unsure(marker) && !self.is_there(&session).await?
+            {
                 continue;
             }
             seen.insert(session.id.clone());

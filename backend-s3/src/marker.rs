@@ -1,12 +1,18 @@
 //! The index: a marker for each session, named so that the newest comes first.
 
+use bytes::Bytes;
 use object_store::path::Path;
 use serde::Serialize;
-use sessionlog_core::{Error, Incarnation, Result, SessionId, SessionRef, Timestamp};
+use sessionlog_core::{
+    Error, Finding, Incarnation, Place, Result, SessionId, SessionRef, Severity, Timestamp,
+};
 
+use crate::codec::wide;
 use crate::head::State;
-use crate::objects::Listed;
+use crate::key::Named;
+use crate::objects::{Listed, unseen};
 use crate::seat::Seat;
+use crate::view::View;
 
 /// What a marker holds: for people, and for tools that find a session by its folder.
 #[derive(Serialize)]
@@ -17,12 +23,13 @@ struct Marker<'a> {
     folder: &'a str,
 }
 
-/// The content of a marker whose session is being deleted, or was not made in one go.
+/// The content of a marker whose session is being deleted.
 const UNSURE: &[u8] = b"-";
+/// The content of a marker whose session was never made, and never will be.
+const VOID: &[u8] = b"--";
 
 impl Seat {
-    /// Puts the session into the index. Cost: 1 PUT.
-    pub(crate) async fn put_marker(&self, state: &State) -> Result<()> {
+    fn marker_text(&self, state: &State) -> Result<Bytes> {
         let marker = Marker {
             id: &self.id,
             incarnation: state.incarnation,
@@ -31,10 +38,81 @@ impl Seat {
         };
         let bytes = serde_json::to_vec(&marker)
             .map_err(|e| Error::internal("a marker can't be written").with_source(e))?;
-        self.env
+        Ok(bytes.into())
+    }
+
+    /// Puts the session into the index, which finishes its creation; whether it is finished. It is
+    /// not if somebody made it void. Cost: 1 PUT.
+    pub(crate) async fn put_marker(&self, state: &State) -> Result<bool> {
+        let text = self.marker_text(state)?;
+        let there = self
+            .env
             .objects
-            .put(&self.marker(state), &bytes.into())
-            .await
+            .put_once(&self.marker(state), &text)
+            .await?;
+        Ok(there.is_none_or(|there| there != VOID))
+    }
+
+    /// Sees to it that a creation which was broken off is never finished; whether that is so, or it is
+    /// finished. Cost: 1 PUT.
+    pub(crate) async fn void_marker(&self, state: &State) -> Result<bool> {
+        let void = Bytes::from_static(VOID);
+        let there = self
+            .env
+            .objects
+            .put_once(&self.marker(state), &void)
+            .await?;
+        Ok(there.is_none_or(|there| there == VOID))
+    }
+
+    /// Whether the head is that of a creation that never is finished. Cost: nothing, or 1 GET.
+    pub(crate) async fn is_void(&self, view: &View) -> Result<bool> {
+        if !view.is_begun() {
+            return Ok(false);
+        }
+        let len = self.env.objects.len(&self.marker(&view.state)).await?;
+        Ok(len.is_some_and(|len| is_len_of(VOID, len)))
+    }
+
+    /// Whether the session is in the index. Cost: 1 GET.
+    pub(crate) async fn is_marked(&self, state: &State) -> Result<bool> {
+        let len = self.env.objects.len(&self.marker(state)).await?;
+        Ok(len.is_some_and(|len| !is_len_of(VOID, len)))
+    }
+
+    /// What is wrong with the marker of a session that is there. Cost: 1 GET.
+    pub(crate) async fn marker_harm(&self, state: &State) -> Result<Option<Finding>> {
+        let key = self.marker(state);
+        let there = self.env.objects.get(&key).await?;
+        let place = Place::file(self.env.keys.relative(&key)).with_session(&self.id);
+        let lost = "the session is not in the index, so no list has it: repair puts it back";
+        let spoilt = "the session's marker, which is for people alone, is damaged";
+        let (severity, message) = match there {
+            None => (Severity::Damage, lost),
+            Some(there) if there == VOID => (Severity::Damage, lost),
+            Some(there) if there == UNSURE || there == self.marker_text(state)? => return Ok(None),
+            Some(_) => (Severity::Derived, spoilt),
+        };
+        Ok(Some(Finding::new(severity, place, message)))
+    }
+
+    /// The name of a marker of this session, whichever life it is of, if a list trusts it. Cost: 1 LIST
+    /// for each 1,000 sessions.
+    pub(crate) async fn marker_in_index(&self) -> Result<Option<Path>> {
+        let keys = &self.env.keys;
+        let markers = self.env.objects.list(Some(&keys.index())).await?;
+        let found = markers.into_iter().find(|marker| {
+            let named = keys.named(&marker.key);
+            let own = matches!(named, Some(Named::Marker(session)) if session.id == self.id);
+            own && !is_unsure(marker) && !is_void(marker)
+        });
+        Ok(found.map(|marker| marker.key))
+    }
+
+    /// Puts the marker of a session that is there, whatever was in its place. Cost: 1 PUT.
+    pub(crate) async fn put_marker_back(&self, state: &State) -> Result<()> {
+        let text = self.marker_text(state)?;
+        self.env.objects.put(&self.marker(state), &text).await
     }
 
     /// The name of the session's marker.
@@ -48,12 +126,21 @@ impl Seat {
 
     /// Says that a list must look whether the session is there.
     pub(crate) async fn put_unsure(&self, key: &Path) -> Result<()> {
-        let bytes = bytes::Bytes::from_static(UNSURE);
-        self.env.objects.put(key, &bytes).await
+        let bytes = Bytes::from_static(UNSURE);
+        self.env.objects.put(key, &bytes).await.map_err(unseen)
     }
 }
 
 /// Whether a list must look for the session of this marker.
 pub(crate) fn is_unsure(marker: &Listed) -> bool {
-    marker.len == u64::try_from(UNSURE.len()).unwrap_or(1)
+    is_len_of(UNSURE, marker.len)
+}
+
+/// Whether this is the marker of a session that was never made.
+pub(crate) fn is_void(marker: &Listed) -> bool {
+    is_len_of(VOID, marker.len)
+}
+
+fn is_len_of(content: &[u8], len: u64) -> bool {
+    wide(content.len()) == len
 }

@@ -23,6 +23,10 @@ pub(crate) struct Salvage {
     pub(crate) repair: Repair,
     /// The head in the newest slot is damaged.
     headless: bool,
+    /// The session's marker is lost or damaged.
+    unmarked: bool,
+    /// What the head holds is not what it says, even if every event is there.
+    spoilt: bool,
     /// The end of the log before the first loss.
     base: LogEnd,
     /// Chunks before it.
@@ -34,7 +38,12 @@ pub(crate) struct Salvage {
 impl Salvage {
     /// Whether there is nothing to mend.
     pub(crate) fn is_whole(&self) -> bool {
-        !self.headless && self.repair.lost == 0
+        !self.unmarked && self.holds()
+    }
+
+    /// Whether there is nothing to mend but the marker.
+    fn holds(&self) -> bool {
+        !self.headless && !self.spoilt && self.repair.lost == 0
     }
 }
 
@@ -50,11 +59,21 @@ impl Seat {
         let mut found = Salvage {
             repair: Repair::default(),
             headless,
+            unmarked: self.marker_harm(&state).await?.is_some(),
+            spoilt: !state.tail.is_of(&frames),
             base: genesis,
             chunks: Vec::new(),
             events: Vec::new(),
             state,
         };
+        if found.unmarked {
+            let step = "put the session's marker into the index";
+            found.repair.steps.push(step.into());
+        }
+        if found.spoilt {
+            let step = "put what is whole of the last events into a chunk";
+            found.repair.steps.push(step.into());
+        }
         if headless {
             let step =
                 "put a head behind the newest one, which is damaged: what it alone held is lost";
@@ -95,7 +114,14 @@ impl Seat {
     async fn newest_whole(&self) -> Result<(State, bytes::Bytes, bool)> {
         let slots = self.slots().await?;
         let Some(newest) = slots.first().copied() else {
-            return Err(self.missing());
+            return Err(match self.marker_in_index().await? {
+                Some(_) => Error::unsupported(format!(
+                    "no head of the session is there, bring one back from a backup or an older \
+                     version of the object: {}",
+                    self.id
+                )),
+                None => self.missing(),
+            });
         };
         for slot in slots {
             let key = self.env.keys.head(&self.dir, slot);
@@ -107,7 +133,8 @@ impl Seat {
                 Err(error) if error.is_corrupt() => continue,
                 opened => opened?,
             };
-            if !state.lives() {
+            let view = View::new(state.clone(), None, false);
+            if !state.lives() || self.is_void(&view).await? {
                 return Err(self.missing());
             }
             if state.tail.slot != slot {
@@ -167,7 +194,23 @@ impl Seat {
         if let Some(grant) = broken.grant() {
             return Err(held_error(grant.holder.clone(), Some(grant.expires_at())));
         }
-        if salvage.is_whole() {
+        if salvage.unmarked && broken.is_begun() {
+            // It may be a creation that was broken off: then this finishes it.
+            if !self.put_marker(&salvage.state).await? {
+                return Err(self.missing());
+            }
+        } else if salvage.unmarked {
+            self.put_marker_back(&salvage.state).await?;
+            if let Err(gone) = self.load().await
+                && gone.is_not_found()
+            {
+                // Deleted meanwhile, and its marker before it was put back.
+                let marker = self.marker(&salvage.state);
+                self.env.objects.delete(vec![marker]).await?;
+                return Err(gone);
+            }
+        }
+        if salvage.holds() {
             return Ok(Step::Done(Done::Mended(salvage.repair)));
         }
         // A head that can't be read may be a fence.

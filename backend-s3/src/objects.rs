@@ -63,14 +63,40 @@ impl Objects {
     }
 
     /// Puts an object whose name nobody else has, or whose last writer wins.
+    ///
+    /// # Errors
+    /// `Indeterminate` if it may be there all the same.
     pub(crate) async fn put(&self, key: &Path, bytes: &Bytes) -> Result<()> {
-        self.again(|| async {
+        self.changes(|| async {
             let options = PutOptions::from(PutMode::Overwrite);
             let put = self.store.put_opts(key, bytes.clone().into(), options);
             self.answer("write", key, self.within(bytes.len(), put).await)
         })
         .await
         .map(drop)
+    }
+
+    /// Puts an object unless there is one; gives what is there if that is another's, or one's own of
+    /// an earlier try. Cost: 1 PUT, and 1 GET if there is one.
+    pub(crate) async fn put_once(&self, key: &Path, bytes: &Bytes) -> Result<Option<Bytes>> {
+        let mut tries = 0;
+        let begun = Instant::now();
+        loop {
+            tries += 1;
+            let error = match self.create(key, bytes).await {
+                Answer::Made => return Ok(None),
+                Answer::Refused(error) => return Err(error),
+                Answer::Unknown(error) => error,
+                Answer::Taken => match self.get(key).await? {
+                    Some(there) => return Ok(Some(there)),
+                    None => absurd(key),
+                },
+            };
+            if self.is_enough(tries, begun) {
+                return Err(error);
+            }
+            self.pause(tries).await;
+        }
     }
 
     /// The bytes of an object; `None` if there is none.
@@ -142,12 +168,15 @@ impl Objects {
 
     /// Deletes objects; those that are not there are no error. One request for a thousand, where
     /// the store can.
+    ///
+    /// # Errors
+    /// `Indeterminate` if some may be gone.
     pub(crate) async fn delete(&self, keys: Vec<Path>) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
         let first = keys.first().cloned().unwrap_or_default();
-        self.again(|| async {
+        self.changes(|| async {
             let keys = stream::iter(keys.clone().into_iter().map(Ok)).boxed();
             let all = self.store.delete_stream(keys).map(|gone| match gone {
                 Err(object_store::Error::NotFound { .. }) | Ok(_) => Ok(()),
@@ -191,15 +220,31 @@ impl Objects {
     where
         F: Future<Output = std::result::Result<T, Tried>>,
     {
+        self.tried(request).await.map_err(|(_, error)| error)
+    }
+
+    /// As [`Self::again`], a request that changes something.
+    async fn changes<T, F>(&self, request: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, Tried>>,
+    {
+        let tried = self.tried(request).await;
+        tried.map_err(|(open, error)| if open { unsettled(error) } else { error })
+    }
+
+    /// With an error, whether one of the tries may have been done.
+    async fn tried<T, F>(&self, request: impl Fn() -> F) -> std::result::Result<T, (bool, Error)>
+    where
+        F: Future<Output = std::result::Result<T, Tried>>,
+    {
         let mut tries = 0;
         let begun = Instant::now();
         loop {
             tries += 1;
             match request().await {
                 Ok(done) => return Ok(done),
-                Err(tried) if tried.last || self.is_enough(tries, begun) => {
-                    return Err(tried.error);
-                }
+                Err(tried) if tried.last => return Err((tries > 1, tried.error)),
+                Err(tried) if self.is_enough(tries, begun) => return Err((true, tried.error)),
                 Err(_) => self.pause(tries).await,
             }
         }
@@ -276,6 +321,32 @@ fn is_final(error: &object_store::Error) -> bool {
 
 fn failed(what: &str, key: &Path, source: object_store::Error) -> Error {
     told(source, &format!("{what} the object {key}"))
+}
+
+/// The error for a change of which the store did not say what became.
+pub(crate) fn unsettled(error: Error) -> Error {
+    Error::indeterminate(
+        "the store did not say whether the write was done, look before repeating it",
+    )
+    .with_source(error)
+}
+
+/// The error for a change that shows nowhere, done or not: nothing was done.
+pub(crate) fn unseen(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Indeterminate => {
+            Error::unavailable("the store did not take a write, nothing was done: try again later")
+                .with_source(error)
+        }
+        _ => error,
+    }
+}
+
+/// The error for an object that is refused as taken, and is not there.
+pub(crate) fn absurd(key: &Path) -> Error {
+    Error::unavailable(format!(
+        "the store calls the object taken that is not there, try again: {key}"
+    ))
 }
 
 fn late(what: &str, key: &Path) -> Error {

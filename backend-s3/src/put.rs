@@ -7,7 +7,7 @@ use object_store::path::Path;
 use sessionlog_core::{Error, Result};
 
 use crate::head::{Decoded, Stamp};
-use crate::objects::{Answer, Objects};
+use crate::objects::{Answer, Objects, absurd, unsettled};
 
 /// What became of a slot.
 #[derive(Debug)]
@@ -50,31 +50,22 @@ pub(crate) async fn put_slot(
             {
                 Ok(Some(head)) if head.state.stamp == stamp => return Slot::Won,
                 Ok(Some(_)) => return Slot::Lost,
-                Ok(None) => Error::unavailable(format!(
-                    "the store calls the object taken that is not there, try again: {key}"
-                )),
+                Ok(None) => absurd(key),
                 // What can't be read may be one's own.
-                Err(error) => return Slot::Unknown(unknown(error)),
+                Err(error) => return Slot::Unknown(unsettled(error)),
             },
             Answer::Refused(error) => match doubt {
                 None => return Slot::Refused(error),
-                Some(_) => return Slot::Unknown(unknown(error)),
+                Some(_) => return Slot::Unknown(unsettled(error)),
             },
             Answer::Unknown(error) => error,
         };
         if objects.is_enough(tries, begun) {
-            return Slot::Unknown(unknown(error));
+            return Slot::Unknown(unsettled(error));
         }
         doubt = Some(error);
         objects.pause(tries).await;
     }
-}
-
-fn unknown(error: Error) -> Error {
-    Error::indeterminate(
-        "the store did not say whether the write was done, look before repeating it",
-    )
-    .with_source(error)
 }
 
 #[cfg(test)]

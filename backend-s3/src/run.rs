@@ -66,26 +66,27 @@ impl Seat {
         }
     }
 
-    /// Learns what became of a write whose answer was lost. Nothing else is written before.
-    pub(crate) async fn settle(&self, desk: &mut Desk) -> Result<()> {
+    /// Learns what became of a write whose answer was lost. Nothing else is written before. Gives what
+    /// was written.
+    pub(crate) async fn settle(&self, desk: &mut Desk) -> Result<Option<Arc<View>>> {
         let Some(pending) = desk.pending.take() else {
-            return Ok(());
+            return Ok(None);
         };
         if pending.since.elapsed() > self.env.objects.options.reader_grace {
             // Too old to be sent again. Whoever writes next fences its slot, or finds it written.
             desk.unnamed.clear();
             self.forget();
-            return Ok(());
+            return Ok(None);
         }
         match self.put(&pending).await {
             Slot::Won => {
                 desk.name(&pending.view);
                 self.wrote(&pending.view);
-                Ok(())
+                Ok(Some(pending.view))
             }
             Slot::Lost => {
                 self.forget();
-                Ok(())
+                Ok(None)
             }
             Slot::Refused(error) | Slot::Unknown(error) => {
                 desk.pending = Some(pending);

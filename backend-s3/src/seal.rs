@@ -8,6 +8,7 @@ use sessionlog_core::{Error, Event, Head as LogEnd, Place, Result};
 use crate::chunk::{self, ChunkRef};
 use crate::codec::{frame_len, wide};
 use crate::head::{Held, State, Tail};
+use crate::objects::unseen;
 use crate::seat::{Desk, Seat};
 
 /// So many neighbours of a size become one.
@@ -171,7 +172,7 @@ impl Seat {
             .chunk(&self.dir, state.incarnation, first, chunk.name);
         // Before it is put: a put that failed may have been done.
         desk.unnamed.push((state.incarnation, chunk.clone()));
-        self.env.objects.put(&key, &bytes).await?;
+        self.env.objects.put(&key, &bytes).await.map_err(unseen)?;
         Ok(chunk)
     }
 

@@ -55,8 +55,6 @@ pub(crate) struct Desk {
     pub(crate) fronts: HashMap<u64, Front>,
     /// Chunks can't be read, so they are not merged.
     pub(crate) unmerged: bool,
-    /// The marker of this life is known to be in the index.
-    pub(crate) marked: bool,
 }
 
 /// A write whose outcome is not known.

@@ -1,11 +1,10 @@
-//! What changes a session without an event: creation, leases, deletion, compaction.
+//! What changes a session without an event: leases, deletion, compaction.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sessionlog_core::{
-    Error, ErrorKind, FencingToken, Head as LogEnd, Holder, LeaseRequest, Result, SessionRef,
-    Timestamp, fence, held_error,
+    Error, FencingToken, Head as LogEnd, Holder, LeaseRequest, Result, Timestamp, fence, held_error,
 };
 
 use crate::head::{Grant, Sort, State, Tail};
@@ -39,7 +38,14 @@ impl Seat {
     }
 
     async fn try_turn(&self, desk: &mut Desk, job: &Job) -> Result<Step<Done>> {
-        self.settle(desk).await?;
+        let settled = self.settle(desk).await?;
+        if let (Some(stone), What::Delete(_)) = (settled, &job.what)
+            && stone.state.sort == Sort::Deleted
+            && stone.state.incarnation == job.session.incarnation
+        {
+            // The same was asked for before, and is done.
+            return self.bury(desk, &stone).await;
+        }
         let known = self.view();
         let view = match &known {
             Some(view) => Arc::clone(view),
@@ -70,71 +76,6 @@ impl Seat {
         }
     }
 
-    async fn try_create(&self, desk: &mut Desk, session: &SessionRef) -> Result<Step<Done>> {
-        self.settle(desk).await?;
-        let view = match self.view() {
-            Some(_) => self.fresh().await.map(Some),
-            None => Ok(None),
-        };
-        let view = match view {
-            Err(error) if error.is_not_found() => None,
-            view => view?,
-        };
-        let Some(view) = view else {
-            // The first slot is kept as long as there is any other.
-            let state = State::begin(session, 0, self.stamp());
-            let begun = View::new(state, None, true);
-            return match self.write(desk, begun, &[]).await? {
-                Step::Done(view) => self.begun(desk, &view).await,
-                Step::Again => self.load().await.map(|_| Step::Again),
-            };
-        };
-        match view.state.sort {
-            Sort::Deleted => {}
-            // This handle made it, and could not say so then.
-            Sort::Create
-                if view.is_own()
-                    && !desk.marked
-                    && view.state.incarnation == session.incarnation =>
-            {
-                return self.begun(desk, &view).await;
-            }
-            Sort::Closed => {
-                return Err(Error::unavailable(format!(
-                    "what is left of a deleted session of this name is being collected, try again \
-                     later: {}",
-                    self.id
-                )));
-            }
-            _ => return Err(in_use(&view, &self.id)),
-        }
-        let begin = |state: &mut State| {
-            let slot = state.slot;
-            *state = State {
-                epoch: state.epoch,
-                fences: std::mem::take(&mut state.fences),
-                ..State::begin(session, slot, state.stamp)
-            };
-        };
-        match self.claim(desk, &view, Sort::Create, begin).await? {
-            Step::Done(view) => self.begun(desk, &view).await,
-            Step::Again => Ok(Step::Again),
-        }
-    }
-
-    async fn begun(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
-        self.wrote(view);
-        desk.marked = false;
-        self.put_marker(&view.state).await.map_err(|error| {
-            Error::indeterminate(
-                "the session was made, but may not be listed before its next write",
-            )
-            .with_source(error)
-        })?;
-        desk.marked = true;
-        Ok(Step::Done(Done::Nothing))
-    }
-
     /// Merges all chunks, as far as chunks may grow, and what is in none with them.
     async fn compact(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
         let Some(held) = self.held(view).await? else {
@@ -148,7 +89,6 @@ impl Seat {
             },
         };
         let mut state = self.next(&view, Sort::Turn);
-        state.marked = true;
         self.merge_all(desk, &mut state, &held.events).await?;
         state.tail = Tail::empty(state.end, state.slot);
         let next = View::new(state, None, true);
@@ -204,14 +144,6 @@ fn plan(view: &View, job: &Job) -> Result<Plan> {
             Err(Error::internal("a job of another sort"))
         }
     }
-}
-
-fn in_use(view: &View, id: &sessionlog_core::SessionId) -> Error {
-    let tail = view.state.end.tail;
-    Error::new(
-        ErrorKind::Conflict { tail },
-        format!("the session is there already, open it: {id}"),
-    )
 }
 
 impl View {

@@ -9,9 +9,9 @@ use sessionlog_core::{
 
 use crate::Bucket;
 use crate::key::{Named, Part};
-use crate::objects::Listed;
 use crate::seat::{Done, Seat, What};
 use crate::snapshot::decode;
+use crate::stray::foreign;
 use crate::view::View;
 
 #[async_trait]
@@ -19,9 +19,14 @@ impl Upkeep for Bucket {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
         let seat = self.seat(id);
         let mut findings = Vec::new();
-        let view = match seat.load().await {
-            Ok((view, _)) if view.state.lives() => view,
+        // One whose creation was broken off can't be told from one whose marker is lost.
+        let view = match seat.load_begun().await {
+            Ok((view, _)) if view.state.lives() && !seat.is_void(&view).await? => view,
             Ok(_) => return Err(seat.missing()),
+            Err(error) if error.is_not_found() => {
+                findings.push(headless(&seat).await?.ok_or(error)?);
+                return Ok(findings);
+            }
             Err(error) => {
                 findings.push(finding(error)?);
                 return Ok(findings);
@@ -31,6 +36,7 @@ impl Upkeep for Bucket {
             id: id.clone(),
             incarnation: view.state.incarnation,
         };
+        findings.extend(seat.marker_harm(&view.state).await?);
         check_events(&seat, &view, &session, &mut findings).await?;
         self.check_beside(&seat, &session, &mut findings).await?;
         Ok(findings)
@@ -53,22 +59,25 @@ impl Upkeep for Bucket {
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {
-        let keys = &self.env.keys;
-        let listed = self.env.objects.list(keys.root().as_ref()).await?;
-        let foreign = listed
-            .iter()
-            .filter(|listed| keys.named(&listed.key).is_none());
-        let finding = |listed: &Listed| {
-            let place = Place::file(keys.relative(&listed.key));
-            let message = "an object that is not the store's, it is left alone";
-            Finding::new(Severity::Note, place, message).with_len(listed.len)
-        };
-        Ok(foreign.map(finding).collect())
+        self.found_beside().await
     }
 }
 
+/// What is wrong with a session that has no head, if anything.
+async fn headless(seat: &Seat) -> Result<Option<Finding>> {
+    if !seat.slots().await?.is_empty() {
+        return Ok(None);
+    }
+    let marker = seat.marker_in_index().await?;
+    Ok(marker.map(|marker| {
+        let place = Place::file(seat.env.keys.relative(&marker)).with_session(&seat.id);
+        let message = "the session is in the index, but no head of it is there";
+        Finding::new(Severity::Damage, place, message)
+    }))
+}
+
 /// Damage as a finding; any other error as it is.
-fn finding(error: Error) -> Result<Finding> {
+pub(crate) fn finding(error: Error) -> Result<Finding> {
     match error.kind() {
         ErrorKind::Corrupt { place } => {
             let (place, message) = (place.clone(), error.message().to_owned());
@@ -174,11 +183,7 @@ impl Bucket {
                     }
                 }
                 Some(_) => {}
-                None => {
-                    let message = "an object that is not the store's, it is left alone";
-                    let found = Finding::new(Severity::Note, place, message);
-                    findings.push(found.with_len(listed.len));
-                }
+                None => findings.push(foreign(place, &listed)),
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use sessionlog_core::{Error, Place, Result, SessionRef};
 
-use crate::head::{Decoded, Held, Stamp, State, decode};
+use crate::head::{Decoded, Held, Sort, Stamp, State, decode};
 use crate::key::{Named, Part};
 use crate::objects::Listed;
 use crate::seat::{Seat, lock};
@@ -22,6 +22,8 @@ pub(crate) struct View {
     pub(crate) held: OnceLock<Held>,
     /// This handle wrote it: who takes over leaves a fence in the next slot.
     own: bool,
+    /// The session's marker is in the index.
+    listed: bool,
     seen: Moment,
 }
 
@@ -56,11 +58,26 @@ impl View {
             drop(slot.set(held));
         }
         Self {
+            // Nothing is written behind a creation that is not finished.
+            listed: state.marked || state.sort != Sort::Create,
             state,
             held: slot,
             own,
             seen: Moment::now(),
         }
+    }
+
+    /// The same, of a session whose marker was seen.
+    pub(crate) fn listed(self) -> Self {
+        Self {
+            listed: true,
+            ..self
+        }
+    }
+
+    /// Whether the head is that of a creation which may not be finished.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.listed
     }
 
     /// Whether nobody can have written behind it without a fence in the next slot.
@@ -91,8 +108,12 @@ impl Seat {
         lock(&self.view).clone()
     }
 
-    /// Takes note of what was seen, unless something else was since `before`.
+    /// Takes note of what was seen, unless something else was since `before`. Of a creation that may
+    /// not be finished nothing is noted, so that who uses it looks again.
     pub(crate) fn adopt(&self, before: Option<&Arc<View>>, now: &Arc<View>) {
+        if now.is_begun() {
+            return;
+        }
         let mut view = lock(&self.view);
         let unchanged = match (&*view, before) {
             (Some(view), Some(before)) => Arc::ptr_eq(view, before),
@@ -106,7 +127,7 @@ impl Seat {
 
     /// Takes note of what this handle wrote.
     pub(crate) fn wrote(&self, now: &Arc<View>) {
-        *lock(&self.view) = Some(Arc::clone(now));
+        *lock(&self.view) = (!now.is_begun()).then(|| Arc::clone(now));
         self.bell.notify(usize::MAX);
     }
 
@@ -118,19 +139,38 @@ impl Seat {
     /// The newest head, as it is now. Cost: 1 GET where this handle writes, else 1 LIST and 1 GET, or
     /// 1 LIST if nothing changed.
     pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
+        match self.fresh_begun().await? {
+            view if view.is_begun() => Err(self.missing()),
+            view => Ok(view),
+        }
+    }
+
+    /// As [`Self::fresh`], also if the session's creation is not finished.
+    pub(crate) async fn fresh_begun(&self) -> Result<Arc<View>> {
         let before = self.view();
         if let Some(view) = before.as_ref().filter(|view| view.is_own())
             && self.peek(view.state.slot + 1).await?.is_none()
         {
             return Ok(Arc::clone(view));
         }
-        let (view, _) = self.load().await?;
+        let (view, _) = self.load_begun().await?;
         Ok(view)
     }
 
     /// The newest head, and the slots that are there, newest first. Cost: 1 LIST, and 1 GET unless
-    /// that head is known.
+    /// that head is known; 1 more where nothing was written behind the session's creation.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, also if its creation is not finished.
     pub(crate) async fn load(&self) -> Result<(Arc<View>, Vec<u64>)> {
+        match self.load_begun().await? {
+            (view, _) if view.is_begun() => Err(self.missing()),
+            loaded => Ok(loaded),
+        }
+    }
+
+    /// As [`Self::load`], also if the session's creation is not finished.
+    pub(crate) async fn load_begun(&self) -> Result<(Arc<View>, Vec<u64>)> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -148,7 +188,7 @@ impl Seat {
             }
             // A head may be collected between the two requests, if others append meanwhile.
             if let Some(Decoded { state, held }) = self.peek(newest).await? {
-                let view = Arc::new(View::new(state, held, false));
+                let view = self.looked_up(View::new(state, held, false)).await?;
                 self.adopt(before.as_ref(), &view);
                 return Ok((view, slots));
             }
@@ -161,6 +201,12 @@ impl Seat {
             }
             self.env.objects.pause(tries).await;
         }
+    }
+
+    /// Looks whether a creation is finished: then the marker is in the index.
+    async fn looked_up(&self, view: View) -> Result<Arc<View>> {
+        let listed = view.is_begun() && self.is_marked(&view.state).await?;
+        Ok(Arc::new(if listed { view.listed() } else { view }))
     }
 
     fn adopt_nothing(&self, before: Option<&Arc<View>>) {

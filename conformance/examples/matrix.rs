@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, fs};
 
+use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use sessionlog_backend_jsonl::Jsonl;
 use sessionlog_backend_redb::Redb;
-use sessionlog_backend_s3::Bucket;
+use sessionlog_backend_s3::{Bucket, Folder};
 use sessionlog_backend_sqlite::Sqlite;
 use sessionlog_conformance::{
     Capability, ChildCommand, Level, Medium, Options, Place, Report, Subject, child, run,
@@ -45,6 +46,7 @@ macro_rules! subject {
 const ALONE: Capability = Capability::No("the first writer keeps all others out");
 const PAGES: Capability = Capability::No("redb leaves what unused pages hold until written over");
 const TIMED: Capability = Capability::No("no server tells when a client dies: leases expire");
+const ENDS: Capability = Capability::No("a removed newest head looks like one never written");
 const UMASK: Capability = Capability::No("object_store makes files as the umask says");
 
 subject!(Reference, Memory, Memory, |place: &Place| Ok(
@@ -71,16 +73,20 @@ subject!(PagesAlone, Redb, Directory, |place: &Place| Redb::open(
     sessionlog_backend_redb::Options::default().exclusive()
 ), ERASES_BYTES: PAGES, SEVERAL_HANDLES: ALONE, SEVERAL_PROCESSES: ALONE);
 subject!(Objects, Bucket, Directory, |place| folder(place, true),
-    PROMPT_LEASES: TIMED, PRIVATE_FILES: UMASK);
+    PROMPT_LEASES: TIMED, PRIVATE_FILES: UMASK, FINDS_LOST_ENDS: ENDS);
 subject!(Unflushed, Bucket, Directory, |place| folder(place, false),
-    PROMPT_LEASES: TIMED, PRIVATE_FILES: UMASK);
+    PROMPT_LEASES: TIMED, PRIVATE_FILES: UMASK, FINDS_LOST_ENDS: ENDS);
 
 fn folder(place: &Place, flushed: bool) -> Result<Bucket> {
-    let store = LocalFileSystem::new_with_prefix(place.dir())
-        .map_err(|e| Error::unavailable("the folder can't be used").with_source(e))?
-        .with_fsync(flushed);
     let options = sessionlog_backend_s3::Options::default();
-    Ok(Bucket::new(Arc::new(store), "", options))
+    let store: Arc<dyn ObjectStore> = match flushed {
+        true => Arc::new(Folder::new(place.dir())?),
+        false => Arc::new(
+            LocalFileSystem::new_with_prefix(place.dir())
+                .map_err(|e| Error::unavailable("the folder can't be used").with_source(e))?,
+        ),
+    };
+    Ok(Bucket::new(store, "", options))
 }
 
 /// A row: what it says, whether it must be green, and what runs.

@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use sessionlog_core::{Error, Result};
 
+use super::folder::Folder;
 use super::guard::{Desk, Guarded};
 use super::settings::Settings;
 
@@ -189,7 +189,7 @@ impl Location {
 
     fn client(&self) -> Result<Arc<dyn ObjectStore>> {
         match self.scheme {
-            Scheme::File => files(&self.bucket),
+            Scheme::File => files(&self.bucket, &self.prefix),
             #[cfg(feature = "s3")]
             Scheme::S3 => super::clouds::s3(&self.bucket, &self.settings),
             #[cfg(feature = "gcs")]
@@ -212,7 +212,7 @@ impl Location {
 
 /// Files from the root of the file system, so that opening a folder that is not there makes nothing.
 /// A folder with something else in it, such as a store of another backend, is not mixed with.
-fn files(path: &str) -> Result<Arc<dyn ObjectStore>> {
+fn files(path: &str, prefix: &Path) -> Result<Arc<dyn ObjectStore>> {
     let foreign = || {
         Error::unsupported(format!(
             "this is no folder of objects but something else, give one of its own: {path}"
@@ -232,7 +232,7 @@ fn files(path: &str) -> Result<Arc<dyn ObjectStore>> {
             return Err(Error::unavailable(told).with_source(error));
         }
     }
-    Ok(Arc::new(LocalFileSystem::new().with_fsync(true)))
+    Ok(Arc::new(Folder::below(prefix)?))
 }
 
 fn folder(path: &str) -> Result<Path> {

@@ -3,6 +3,7 @@
 mod clear;
 #[cfg(feature = "_cloud")]
 mod clouds;
+mod folder;
 pub(crate) mod guard;
 mod location;
 mod open;
@@ -14,4 +15,5 @@ mod runtime;
 mod settings;
 pub(crate) mod told;
 
+pub use folder::Folder;
 pub use location::Location;

@@ -17,7 +17,7 @@ pub(super) const DELIVERED: &str = "faults delivered";
 /// Steps that failed with their call.
 pub(super) const REFUSED: &str = "steps that failed";
 /// Failed calls that no step failed for.
-pub(super) const ABSORBED: &str = "faults absorbed";
+const ABSORBED: &str = "faults absorbed";
 
 /// When a disk fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
