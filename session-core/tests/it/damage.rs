@@ -33,6 +33,7 @@ fn an_honest_backend_passes() {
     assert_eq!(read_with(|_| {}, 0).unwrap(), 10);
     assert_eq!(read_with(|_| {}, 7).unwrap(), 3);
     assert_eq!(read_with(|_| {}, 10).unwrap(), 0);
+    assert_eq!(read_with(|_| {}, 11).unwrap(), 0);
     assert_eq!(read_with(|_| {}, 99).unwrap(), 0);
 }
 
@@ -106,4 +107,85 @@ fn another_session_and_another_life_do_not_pass() {
         let mut right = Head::genesis(&a.id, a.incarnation);
         right.verify(&a.id, &event).unwrap();
     });
+}
+
+/// A session of ten events, and a second store on it whose reads `tamper` changes.
+fn tampered(tamper: impl Fn(&mut Vec<Event>) + Send + Sync + 'static) -> (Session, Session, Store) {
+    pollster::block_on(async {
+        let backend = Wrapper::default();
+        let session = (Store::new(backend.clone()).create("s".parse().unwrap())).await;
+        let session = session.unwrap();
+        let events = (0..10).map(|n| message(&n.to_string())).collect();
+        session.append(events).await.unwrap();
+        let store = Store::new(backend.tampered(tamper));
+        let other = store.open(session.id()).await.unwrap();
+        (session, other, store)
+    })
+}
+
+fn collected(session: &Session, from: u64, to: u64) -> Result<Vec<Event>> {
+    let range = SeqNum::new(from)..SeqNum::new(to);
+    pollster::block_on(session.read(range).collect())
+}
+
+#[test]
+fn a_slice_is_checked_at_both_ends() {
+    let (_, same, _) = tampered(|_| {});
+    for (from, to) in [(0, 5), (3, 7), (9, 10), (10, 10), (7, 3), (11, 12)] {
+        let slice = collected(&same, from, to).unwrap();
+        let seqs: Vec<_> = slice.iter().map(|event| event.seq.get()).collect();
+        assert_eq!(seqs, (from..to.min(10)).collect::<Vec<_>>());
+    }
+    let (_, short, _) = tampered(|events| drop(events.pop()));
+    assert_eq!(place(collected(&short, 3, 7).map(|_| 0)), 6);
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_handed_out() {
+    let (session, _, _) = tampered(|_| {});
+    let fifth = collected(&session, 5, 6).unwrap().remove(0);
+    let (_, more, _) = tampered(move |events| events.push(fifth.clone()));
+    // Another life's event is no continuation; one that is would come from behind the range.
+    assert_eq!(place(collected(&more, 0, 5).map(|_| 0)), 5);
+
+    let behind = std::sync::Arc::new(std::sync::OnceLock::<Event>::new());
+    let found = std::sync::Arc::clone(&behind);
+    let (session, more, _) = tampered(move |events| events.extend(found.get().cloned()));
+    behind
+        .set(collected(&session, 5, 6).unwrap().remove(0))
+        .unwrap();
+    let error = collected(&more, 0, 5).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Internal, "{error}");
+}
+
+#[test]
+fn a_last_event_that_is_whole_and_not_the_one_at_the_tail_is_found() {
+    let (_, other, _) = tampered(|events| {
+        if let [.., before, last] = &mut events[..] {
+            *last = Head::after(before).seal(message("another"));
+        }
+    });
+    assert_eq!(place(collected(&other, 0, 10).map(|_| 0)), 9);
+    assert_eq!(place(collected(&other, 5, 10).map(|_| 0)), 9);
+}
+
+#[test]
+fn a_look_at_a_whole_log_finds_its_first_damage() {
+    let found = |tamper: fn(&mut Vec<Event>)| {
+        let (session, _, store) = tampered(tamper);
+        pollster::block_on(store.backend().verify(session.id())).unwrap()
+    };
+    assert!(found(|_| {}).is_empty());
+    let changed = found(|events| {
+        let whole = events.iter_mut().skip(4);
+        whole.for_each(|event| event.at = Timestamp::EPOCH);
+    });
+    assert_eq!(changed.len(), 1);
+    assert_eq!(changed[0].severity, Severity::Damage);
+    assert_eq!(changed[0].place.seq, Some(SeqNum::new(4)));
+    let short = found(|events| events.truncate(6));
+    assert_eq!(short[0].place.seq, Some(SeqNum::new(6)));
+    let (_, _, store) = tampered(|_| {});
+    let nobody = pollster::block_on(store.backend().verify(&"nobody".parse().unwrap()));
+    assert!(nobody.unwrap_err().is_not_found());
 }
