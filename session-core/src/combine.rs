@@ -272,6 +272,64 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_back_is_not_committed() {
+        let combiner = Combiner::default();
+        let seen = Mutex::new(Vec::new());
+        let commit = |(), requests: Vec<u8>| {
+            lock(&seen).extend(requests.iter().copied());
+            requests.into_iter().map(Ok).collect()
+        };
+        let mut left = Box::pin(combiner.submit(1, ready(Ok(())), commit));
+        let mut second = Box::pin(combiner.submit(2, ready(Ok(())), commit));
+        assert!(left.as_mut().now_or_never().is_none());
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(left);
+        assert_eq!(pollster::block_on(second).unwrap(), 2);
+        assert_eq!(*lock(&seen), [2]);
+    }
+
+    #[test]
+    fn a_commit_with_too_few_outcomes_leaves_nobody_waiting() {
+        let combiner = Combiner::<u8, u8>::default();
+        let one = |(), requests: Vec<u8>| requests.into_iter().take(1).map(Ok).collect();
+        let mut all = [1, 2, 3].map(|n| Box::pin(combiner.submit(n, ready(Ok(())), one)));
+        for submitted in &mut all {
+            assert!(submitted.as_mut().now_or_never().is_none());
+        }
+        let outcomes = all.map(|submitted| submitted.now_or_never());
+        assert!(matches!(
+            outcomes,
+            [Some(Ok(1)), Some(Err(_)), Some(Err(_))]
+        ));
+    }
+
+    #[test]
+    fn who_waits_for_a_commit_of_another_sleeps() {
+        struct Woken(AtomicUsize);
+        impl std::task::Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let combiner = Combiner::<u8, u8>::default();
+        let all = |(), requests: Vec<u8>| requests.into_iter().map(Ok).collect();
+        let never = futures_util::future::pending::<Result<()>>();
+        let mut leader = Box::pin(combiner.submit(1, never, all));
+        for _ in 0..2 {
+            assert!(leader.as_mut().now_or_never().is_none());
+        }
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut second = Box::pin(combiner.submit(2, ready(Ok(())), all));
+        let mut context = std::task::Context::from_waker(&waker);
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        drop(leader);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert_eq!(pollster::block_on(second).unwrap(), 2);
+    }
+
+    #[test]
     fn a_request_that_is_polled_no_more_once_held_up_all_behind_it() {
         let combiner = Combiner::default();
         let commits = AtomicUsize::new(0);

@@ -189,3 +189,14 @@ fn a_look_at_a_whole_log_finds_its_first_damage() {
     let nobody = pollster::block_on(store.backend().verify(&"nobody".parse().unwrap()));
     assert!(nobody.unwrap_err().is_not_found());
 }
+
+#[test]
+fn no_chunk_is_empty() {
+    let (_, first, _) = tampered(|events| {
+        let first = events.iter_mut().filter(|event| event.seq.get() == 3);
+        first.for_each(|event| event.at = Timestamp::EPOCH);
+    });
+    let mut read = first.read(SeqNum::new(3)..SeqNum::new(10));
+    let chunk = pollster::block_on(read.next_chunk()).unwrap();
+    assert_eq!(place(chunk.map(|_| 0)), 3);
+}
