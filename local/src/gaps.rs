@@ -156,4 +156,55 @@ mod tests {
         let error = around(0, |_, _| Err(Error::unavailable("no disk"))).unwrap_err();
         assert!(!error.is_corrupt());
     }
+
+    #[test]
+    fn a_gap_is_no_larger_than_it_must_be_and_soon_found() {
+        let damaged = || Err(Error::corrupt(Place::default(), "a page"));
+        for (bad, good) in [
+            (0, 1),
+            (5, 6),
+            (0, 1000),
+            (7, 123_456),
+            (3, u64::MAX - 1),
+            (9, u64::MAX),
+        ] {
+            let mut looks = 0;
+            let found = behind(bad, |key| {
+                looks += 1;
+                if key < good { damaged() } else { Ok(()) }
+            });
+            assert_eq!(found.unwrap(), good, "behind {bad}");
+            assert!(looks < 500, "{looks} looks from {bad} to {good}");
+        }
+        assert_eq!(behind(4, |_| damaged()).unwrap(), u64::MAX);
+        let gone = behind(4, |_| Err(Error::unavailable("no disk")));
+        assert!(!gone.unwrap_err().is_corrupt());
+    }
+
+    #[test]
+    fn a_disk_that_is_gone_for_a_moment_leaves_no_gap() {
+        let gone = around(0, |from, want| match want {
+            Want::Entry => Err(Error::unavailable("no disk")),
+            Want::Key => Ok(Some(from)),
+        });
+        assert!(!gone.unwrap_err().is_corrupt());
+    }
+
+    #[test]
+    fn the_last_key_of_all_has_nothing_behind_it() {
+        for damaged in [false, true] {
+            let mut taken = Vec::new();
+            let gaps = around(0, |from, want| {
+                if want == Want::Entry && damaged && from > 3 {
+                    return Err(Error::corrupt(Place::default(), "the rest of an entry"));
+                }
+                let key = if from <= 3 { 3 } else { u64::MAX };
+                taken.extend((want == Want::Entry).then_some(key));
+                Ok(Some(key))
+            });
+            let lost = 4..u64::MAX;
+            assert_eq!(gaps.unwrap(), if damaged { vec![lost] } else { vec![] });
+            assert_eq!(taken, if damaged { vec![3] } else { vec![3, u64::MAX] });
+        }
+    }
 }
