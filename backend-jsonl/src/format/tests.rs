@@ -142,3 +142,87 @@ fn numbers_have_one_form() {
         assert_eq!(read_number(bad.as_bytes()), None, "{bad}");
     }
 }
+
+/// A line of which nothing but the position and the part is of interest.
+fn with_part(seq: u64, part: &str) -> Option<Line> {
+    let (_, line) = lines(vec![
+        NewEvent::json(Kind::from_static("message"), "{}").unwrap(),
+    ]);
+    let line = String::from_utf8(line).unwrap();
+    let line = line.replace("\"seq\":0", &format!("\"seq\":{seq}"));
+    let line = line.replace(",\"data\"", &format!("{part},\"data\""));
+    let bytes = Bytes::from(line);
+    scan(&bytes, 0..bytes.len() - 1, &mut Kinds::default())
+}
+
+#[test]
+fn a_part_that_no_commit_has_is_not_read() {
+    for (seq, part, at, of) in [
+        (0, "", 1, 1),
+        (7, "", 1, 1),
+        (0, ",\"part\":[1,2]", 1, 2),
+        (1, ",\"part\":[2,2]", 2, 2),
+        (9, ",\"part\":[2,3]", 2, 3),
+    ] {
+        let line = with_part(seq, part).unwrap();
+        assert_eq!(line.part, Part { at, of }, "{part}");
+        assert_eq!(line.commit_start(), SeqNum::new(seq + 1 - at));
+    }
+    for (seq, part) in [
+        // Alone, it is not written; none has no number, none is behind the last, none before 0.
+        (9, ",\"part\":[1,1]"),
+        (9, ",\"part\":[0,2]"),
+        (9, ",\"part\":[3,2]"),
+        (0, ",\"part\":[2,2]"),
+        (1, ",\"part\":[3,3]"),
+        (9, ",\"part\":[2]"),
+        (9, ",\"part\":[2,3"),
+    ] {
+        assert_eq!(with_part(seq, part), None, "{seq} {part}");
+    }
+}
+
+#[test]
+fn behind_a_part_its_commit_goes_on_or_another_begins() {
+    let part = |at, of| Part { at, of };
+    assert_eq!(Due::behind(part(1, 1)), Due::First);
+    assert_eq!(Due::behind(part(3, 3)), Due::First);
+    assert_eq!(Due::behind(part(1, 3)), Due::Part(part(2, 3)));
+    for (due, allowed, refused) in [
+        (None, vec![part(1, 1), part(2, 3)], vec![]),
+        (
+            Some(Due::First),
+            vec![part(1, 1), part(1, 3)],
+            vec![part(2, 3)],
+        ),
+        (
+            Some(Due::Part(part(2, 3))),
+            vec![part(2, 3)],
+            vec![part(1, 1), part(1, 3), part(2, 4), part(3, 3)],
+        ),
+    ] {
+        assert!(
+            allowed.iter().all(|part| Due::allows(due, *part)),
+            "{due:?}"
+        );
+        assert!(
+            !refused.iter().any(|part| Due::allows(due, *part)),
+            "{due:?}"
+        );
+    }
+}
+
+/// Ids of which the larger one comes first: the second line has the first one's as its `top`.
+#[test]
+fn an_envelope_tells_the_largest_id_so_far() {
+    let event = |id: u8| NewEvent {
+        id: EventId::from_bytes([id; 16]),
+        ..NewEvent::json(Kind::from_static("message"), "{}").unwrap()
+    };
+    let (_, bytes) = lines(vec![event(5), event(3)]);
+    let tops: Vec<_> = bytes
+        .split(|b| *b == b'\n')
+        .filter_map(|line| Envelope::read(line)?.0.top())
+        .collect();
+    assert_eq!(tops, [EventId::from_bytes([5; 16]); 2]);
+}
