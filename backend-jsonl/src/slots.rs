@@ -203,4 +203,75 @@ mod tests {
             }
         }
     }
+
+    fn session() -> (tempfile::TempDir, SessionDir) {
+        let root = tempfile::tempdir().unwrap();
+        let dir = SessionDir::new(root.path(), &"s".parse().unwrap());
+        std::fs::create_dir(dir.path()).unwrap();
+        (root, dir)
+    }
+
+    /// Two slots take turns; a damaged one counts as newer than the whole one, and as nobody's.
+    #[test]
+    fn each_grant_is_larger_and_the_one_before_stays_whole() {
+        let (_root, dir) = session();
+        let none = Slots::read(&dir).unwrap();
+        assert!(none.holder().is_none() && !none.is_damaged());
+        assert_eq!(none.newest(), FencingToken::NONE);
+        for n in 1..=4 {
+            let owner = Owner::new(format!("owner {n}")).unwrap();
+            let token = Slots::read(&dir).unwrap().grant(&dir, &owner).unwrap();
+            assert_eq!(token, FencingToken::new(n));
+            let slots = Slots::read(&dir).unwrap();
+            assert!(!slots.is_damaged());
+            assert_eq!((slots.newest(), slots.whole()), (token, token));
+            let holder = slots.holder().unwrap();
+            assert_eq!((holder.owner, holder.token), (owner, token));
+            let mut tokens: Vec<_> = slots
+                .grants
+                .iter()
+                .flatten()
+                .map(|g| g.token.get())
+                .collect();
+            tokens.sort_unstable();
+            assert_eq!(tokens, [n - 1, n]);
+        }
+        let mut bytes = std::fs::read(dir.join(LEASE)).unwrap();
+        // The newest of four is in the first slot or the second; damage each.
+        for (slot, newest, whole) in [(0, 4, 3), (1, 5, 4)] {
+            let newest_is_first = bytes.starts_with(b"{\"token\":4");
+            let at = if newest_is_first == (slot == 0) {
+                0
+            } else {
+                SLOT
+            };
+            bytes[at + 3] ^= 1;
+            std::fs::write(dir.join(LEASE), &bytes).unwrap();
+            bytes[at + 3] ^= 1;
+            let slots = Slots::read(&dir).unwrap();
+            assert!(slots.is_damaged() && slots.holder().is_none());
+            assert_eq!(slots.newest(), FencingToken::new(newest));
+            assert_eq!(slots.whole(), FencingToken::new(whole));
+        }
+        // The next grant mends the slot.
+        let owner = Owner::new("next").unwrap();
+        let token = Slots::read(&dir).unwrap().grant(&dir, &owner).unwrap();
+        assert_eq!(token, FencingToken::new(6));
+        assert!(!Slots::read(&dir).unwrap().is_damaged());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_called_missing() {
+        let (_root, dir) = session();
+        std::fs::write(dir.join(LEASE_LOCK), "").unwrap();
+        let missing = Slots::read(&dir).unwrap_err();
+        assert!(missing.is_corrupt(), "{missing}");
+        #[cfg(unix)]
+        {
+            // A link is never followed.
+            std::os::unix::fs::symlink(dir.path(), dir.join(LEASE)).unwrap();
+            let unread = Slots::read(&dir).unwrap_err();
+            assert!(!unread.is_corrupt(), "{unread}");
+        }
+    }
 }

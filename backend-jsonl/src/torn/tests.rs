@@ -108,6 +108,27 @@ fn a_commit_with_gaps_in_it_and_in_the_space_behind_it_is_torn() {
     assert_eq!(rest(bytes, 150), Rest::Torn);
 }
 
+/// What lies between two sectors that were not written was written: it must be of the commit.
+#[test]
+fn what_lies_between_lost_sectors_is_looked_at() {
+    let whole = commits(&[30], 40);
+    for filler in [0, b'\n'] {
+        let mut bytes = whole.clone();
+        bytes[..512].fill(filler);
+        bytes[2560..3072].fill(filler);
+        assert_eq!(rest(bytes.clone(), 512), Rest::Torn);
+        let cut = bytes[..bytes.len() - 20].to_vec();
+        assert_eq!(rest(cut, 512), Rest::Torn);
+        let line = memchr::memmem::find(&bytes[1024..], b"\n{\"seq\"").unwrap() + 1025;
+        let mut changed = bytes.clone();
+        changed[line + 3] ^= 1;
+        let found = rest(changed, 512);
+        assert_eq!(found, damaged(line, NO_EVENT), "filler {filler}");
+        bytes[line + 3] = 0;
+        assert_eq!(rest(bytes, 512), damaged(line + 3, NULS), "filler {filler}");
+    }
+}
+
 #[test]
 fn a_lost_sector_before_another_commit_is_damage() {
     let whole = commits(&[1, 1, 2], 700);
