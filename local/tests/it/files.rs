@@ -200,3 +200,22 @@ fn a_store_of_one_file_takes_an_empty_folder_or_its_own() {
     assert_eq!(file_in_folder(folder.path(), "store.db").unwrap(), own);
     assert!(file_in_folder(&folder.path().join("no"), "store.db").is_err());
 }
+
+#[test]
+fn whoever_makes_a_file_at_the_same_time_gets_the_same_file() {
+    let folder = folder();
+    let start = std::sync::Barrier::new(4);
+    let make = |n: u32| {
+        start.wait();
+        open_or_create(&folder.path().join(n.to_string())).map(drop)
+    };
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(|| (0..200).map(make).collect::<Vec<_>>()));
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(made.len(), 800);
+    made.into_iter().for_each(|made| made.unwrap());
+}
