@@ -167,6 +167,30 @@ fn every_flipped_bit_of_a_whole_commit_is_damage() {
     }
 }
 
+/// The payload has line feeds, so that a changed byte can make it no text at all.
+#[test]
+fn every_flipped_bit_of_a_payload_with_lines_is_damage() {
+    let mut whole = Vec::new();
+    let text = "{\n\"a\": \"x\\\"y\",\r\n\t\"b\": 1\n}";
+    let new = NewEvent::json(Kind::from_static("message"), text).unwrap();
+    let new = new.with_id(EventId::from_bytes([1; 16]));
+    encode(&mut whole, &genesis().seal(new), Part::ALONE);
+    for filler in [0, 700] {
+        for at in 0..whole.len() - 1 {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                bytes.extend(std::iter::repeat_n(b'\n', filler));
+                let found = rest(bytes, 150);
+                assert!(
+                    matches!(found, Rest::Damaged { .. }),
+                    "byte {at} bit {bit} filler {filler}: {found:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn bytes_of_others_are_damage() {
     for bytes in [
