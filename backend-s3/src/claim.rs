@@ -23,6 +23,7 @@ impl Seat {
         }
         let mut state = self.next(view, Sort::Turn);
         change(&mut state);
+        self.name_all_ahead(desk, &mut state, view);
         let next = View::new(state, view.held.get().cloned(), true);
         let step = self.write(desk, next, &[]).await?;
         if let Step::Done(next) = &step {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use sessionlog_core::{
     Admission, AppendCondition, Event, EventId, Ledger, NewEvent, Result, Timestamp,
 };
@@ -191,14 +192,23 @@ impl Seat {
         if let Some(grant) = state.grant.as_mut().filter(|_| draft.renewed) {
             grant.renewed = Timestamp::now();
         }
+        let new = draft.frames.len();
         let held = self
             .sealed(desk, &mut state, held, draft.events, draft.frames)
             .await?;
-        let frames = held.frames.clone();
+        let (frames, events) = (held.frames.clone(), Arc::clone(&held.events));
+        let (unnamed, merges) = (Arc::clone(&desk.unnamed), !desk.unmerged);
+        let due = self.is_due(&held, new).then(|| state.clone());
+        let chunk = async {
+            let state = due?;
+            self.seal_ahead(&unnamed, merges, state, &events).await
+        };
         let next = View::new(state, Some(held), true);
-        let Step::Done(next) = self.write(desk, next, &frames).await? else {
+        let (written, ahead) = join(self.write(desk, next, &frames), chunk).await;
+        let Step::Done(next) = written? else {
             return Ok(Step::Again);
         };
+        self.keep_ahead(desk, &next, ahead).await;
         desk.ledger = Some((next.state.slot, draft.ledger));
         desk.since = desk.since.saturating_add(1);
         self.won(desk, view, &next);

@@ -98,6 +98,7 @@
 //! fences and chunks are old, and needed. [`Bucket::gc`] collects what broken-off writes leave; once
 //! a day is enough.
 
+mod ahead;
 mod blob;
 mod bucket;
 mod chunk;

@@ -10,6 +10,7 @@ use sessionlog_core::{
 use crate::chunk::ChunkRef;
 use crate::codec::{self, Fields, frame_len, wide};
 use crate::head::{Sort, State, Tail, open};
+use crate::objects::Tries;
 use crate::run::Step;
 use crate::seat::{Desk, Done, Seat};
 use crate::view::View;
@@ -240,7 +241,9 @@ impl Seat {
             raw += wide(frame_len(event));
             if raw >= self.largest_chunk() || at + 1 == events.len() {
                 let some = events.get(from..=at).unwrap_or_default();
-                let chunk = self.put_chunk(desk, &state, some).await?;
+                let chunk = self
+                    .put_chunk(&desk.unnamed, &state, some, Tries::Many)
+                    .await?;
                 state.chunks.push(chunk);
                 (from, raw) = (at + 1, 0);
             }

@@ -31,6 +31,14 @@ pub(crate) struct Objects {
     pub(crate) options: Options,
 }
 
+/// How often a request is sent before it is given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tries {
+    One,
+    /// As often as options say.
+    Many,
+}
+
 /// What the store said to a put that was to make an object.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -67,13 +75,21 @@ impl Objects {
     /// # Errors
     /// `Indeterminate` if it may be there all the same.
     pub(crate) async fn put(&self, key: &Path, bytes: &Bytes) -> Result<()> {
-        self.changes(|| async {
+        self.put_for(key, bytes, Tries::Many).await
+    }
+
+    /// As [`Self::put`], with so many tries.
+    pub(crate) async fn put_for(&self, key: &Path, bytes: &Bytes, tries: Tries) -> Result<()> {
+        let put = || async {
             let options = PutOptions::from(PutMode::Overwrite);
             let put = self.store.put_opts(key, bytes.clone().into(), options);
             self.answer("write", key, self.within(bytes.len(), put).await)
-        })
-        .await
-        .map(drop)
+        };
+        let put = match tries {
+            Tries::One => put().await.map_err(|tried| unsettled(tried.error)),
+            Tries::Many => self.changes(put).await,
+        };
+        put.map(drop)
     }
 
     /// Puts an object unless there is one; gives what is there if that is another's, or one's own of

@@ -48,11 +48,12 @@ impl Seat {
     ///
     /// Whether there was such a head the newest one says: an own one may have been collected.
     async fn drop_unnamed(&self, desk: &mut Desk) {
-        if desk.unnamed.is_empty() || desk.pending.is_some() {
+        if desk.unnamed.all().is_empty() || desk.pending.is_some() {
             return;
         }
         match self.fresh().await {
             Ok(view) => desk.name(&view),
+            // Nobody names anything of a session that is gone.
             Err(error) if error.is_not_found() => {}
             Err(_) => return,
         }
@@ -60,7 +61,7 @@ impl Seat {
             let (first, name) = (chunk.first.get(), chunk.name);
             self.env.keys.chunk(&self.dir, *life, first, name)
         };
-        let keys = desk.unnamed.iter().map(key).collect();
+        let keys = desk.unnamed.all().iter().map(key).collect();
         if self.env.objects.delete(keys).await.is_ok() {
             desk.unnamed.clear();
         }
@@ -153,9 +154,8 @@ impl Seat {
 impl Desk {
     /// Takes note of the chunks that a head names.
     fn name(&mut self, view: &View) {
-        let (now, chunks) = (view.state.incarnation, &view.state.chunks);
-        self.unnamed
-            .retain(|(life, chunk)| *life != now || !chunks.contains(chunk));
+        let state = &view.state;
+        self.unnamed.remove(state.incarnation, &state.chunks);
     }
 }
 

@@ -3,21 +3,25 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use sessionlog_core::{Error, Event, Head as LogEnd, Place, Result};
+use sessionlog_core::{Error, Event, Place, Result};
 
 use crate::chunk::{self, ChunkRef};
 use crate::codec::{frame_len, wide};
 use crate::head::{Held, State, Tail};
-use crate::objects::unseen;
-use crate::seat::{Desk, Seat};
+use crate::objects::{Tries, unseen};
+use crate::seat::{Desk, Seat, Unnamed};
 
 /// So many neighbours of a size become one.
 const FAN: usize = 8;
 /// How often a chunk can be merged into a larger one.
 const LEVELS: u32 = 3;
+/// New events of so many times what is sealed go into a chunk at once: no head sends them.
+const LARGE: usize = 4;
+/// A head that was to hold so many times what is sealed waits for a chunk.
+const MOST: usize = 8;
 
 impl Seat {
-    /// Puts new events behind the old ones: into the head as long as that stays small, else into a
+    /// Puts new events behind the old ones: into the head, or, where that would be too large, into a
     /// chunk. Gives what the head is to hold, and enters chunks and tail into `state`.
     pub(crate) async fn sealed(
         &self,
@@ -27,57 +31,54 @@ impl Seat {
         new: Vec<Event>,
         frames: Vec<u8>,
     ) -> Result<Held> {
-        let most = self.env.objects.options.seal_bytes;
-        let base = state.tail.base;
-        let old_end = old.events.last().map_or(base, LogEnd::after);
-        if old.frames.len() + frames.len() <= most {
-            let held = Held {
-                frames: [&old.frames[..], &frames].concat().into(),
-                events: Arc::new(old.events.iter().cloned().chain(new).collect()),
-            };
-            state.tail = Tail::of(base, state.slot, &held.frames);
-            return Ok(held);
-        }
-        if frames.len() >= most {
-            let all: Vec<Event> = old.events.iter().cloned().chain(new).collect();
-            self.seal(desk, state, &all).await?;
+        let seal = self.env.objects.options.seal_bytes;
+        let old = self.name_ahead(desk, state, old);
+        let all: Vec<Event> = old.events.iter().cloned().chain(new).collect();
+        let len = old.frames.len() + frames.len();
+        if frames.len() >= seal.saturating_mul(LARGE) || len > seal.saturating_mul(MOST) {
+            let (unnamed, merges) = (Arc::clone(&desk.unnamed), !desk.unmerged);
+            let merged = self.seal(&unnamed, merges, state, &all, Tries::Many);
+            desk.unmerged |= !merged.await?;
             state.tail = Tail::empty(state.end, state.slot);
             return Ok(Held::default());
         }
-        self.seal(desk, state, &old.events).await?;
         let held = Held {
-            frames: frames.into(),
-            events: Arc::new(new),
+            frames: [&old.frames[..], &frames].concat().into(),
+            events: Arc::new(all),
         };
-        state.tail = Tail::of(old_end, state.slot, &held.frames);
+        state.tail = Tail::of(state.tail.base, state.slot, &held.frames);
         Ok(held)
     }
 
-    /// Puts events into a chunk, together with the chunks before them if these have become many.
+    /// Puts events into a chunk, together with the chunks before them if these have become many and
+    /// are to be merged. Whether the chunks before them could be read.
     pub(crate) async fn seal(
         &self,
-        desk: &mut Desk,
+        unnamed: &Unnamed,
+        merges: bool,
         state: &mut State,
         events: &[Event],
-    ) -> Result<()> {
+        tries: Tries,
+    ) -> Result<bool> {
         let from = self.merged_from(state, events);
         let old = state.chunks.get(from..).unwrap_or_default();
-        if !old.is_empty() && !desk.unmerged {
+        let mut readable = true;
+        if !old.is_empty() && merges {
             // What can't be read is not merged: that must not fail an append.
             match self.events_of(state, old).await {
                 Ok(mut all) => {
                     all.extend_from_slice(events);
-                    let chunk = self.put_chunk(desk, state, &all).await?;
+                    let chunk = self.put_chunk(unnamed, state, &all, tries).await?;
                     state.chunks.truncate(from);
                     state.chunks.push(chunk);
-                    return Ok(());
+                    return Ok(true);
                 }
-                Err(_) => desk.unmerged = true,
+                Err(_) => readable = false,
             }
         }
-        let chunk = self.put_chunk(desk, state, events).await?;
+        let chunk = self.put_chunk(unnamed, state, events, tries).await?;
         state.chunks.push(chunk);
-        Ok(())
+        Ok(readable || !merges)
     }
 
     /// The first of the chunks that new events are put together with.
@@ -141,7 +142,8 @@ impl Seat {
         }
         let mut all = self.events_of(state, chunks).await?;
         all.extend_from_slice(behind);
-        self.put_chunk(desk, state, &all).await
+        self.put_chunk(&desk.unnamed, state, &all, Tries::Many)
+            .await
     }
 
     fn level(&self, raw: u64) -> u32 {
@@ -158,9 +160,10 @@ impl Seat {
 
     pub(crate) async fn put_chunk(
         &self,
-        desk: &mut Desk,
+        unnamed: &Unnamed,
         state: &State,
         events: &[Event],
+        tries: Tries,
     ) -> Result<ChunkRef> {
         let Some((chunk, bytes)) = chunk::encode(events) else {
             return Err(Error::internal("events could not be compressed"));
@@ -171,8 +174,9 @@ impl Seat {
             .keys
             .chunk(&self.dir, state.incarnation, first, chunk.name);
         // Before it is put: a put that failed may have been done.
-        desk.unnamed.push((state.incarnation, chunk.clone()));
-        self.env.objects.put(&key, &bytes).await.map_err(unseen)?;
+        unnamed.push(state.incarnation, &chunk);
+        let put = self.env.objects.put_for(&key, &bytes, tries);
+        put.await.map_err(unseen)?;
         Ok(chunk)
     }
 

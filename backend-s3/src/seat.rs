@@ -15,6 +15,7 @@ use sessionlog_core::{
     NewEvent, Owner, Repair, Result, SeqNum, SessionId, SessionRef, Timestamp,
 };
 
+use crate::ahead::Ahead;
 use crate::bucket::Env;
 use crate::chunk::{ChunkRef, Front};
 use crate::key::dir_of;
@@ -46,7 +47,9 @@ pub(crate) struct Desk {
     /// Slots of heads that nobody needs any more, once there are newer ones.
     pub(crate) garbage: BTreeSet<u64>,
     /// Chunks that were put for heads of a life, and are named by none that was written.
-    pub(crate) unnamed: Vec<(Incarnation, ChunkRef)>,
+    pub(crate) unnamed: Arc<Unnamed>,
+    /// A chunk that was put for the next head.
+    pub(crate) ahead: Option<Ahead>,
     /// Chunks that were merged into others, and since when.
     pub(crate) dropped: Vec<(Moment, Path)>,
     /// Appends since garbage was last collected.
@@ -55,6 +58,35 @@ pub(crate) struct Desk {
     pub(crate) fronts: HashMap<u64, Front>,
     /// Chunks can't be read, so they are not merged.
     pub(crate) unmerged: bool,
+}
+
+/// Chunks of lives, to which whoever puts one beside a head can add.
+#[derive(Default)]
+pub(crate) struct Unnamed(Mutex<Vec<(Incarnation, ChunkRef)>>);
+
+impl Unnamed {
+    pub(crate) fn push(&self, life: Incarnation, chunk: &ChunkRef) {
+        lock(&self.0).push((life, chunk.clone()));
+    }
+
+    /// Adds what is new among the chunks of a head.
+    pub(crate) fn extend(&self, life: Incarnation, before: &[ChunkRef], after: &[ChunkRef]) {
+        let new = after.iter().filter(|chunk| !before.contains(chunk));
+        new.for_each(|chunk| self.push(life, chunk));
+    }
+
+    /// Takes out the chunks that a head of a life names.
+    pub(crate) fn remove(&self, life: Incarnation, chunks: &[ChunkRef]) {
+        lock(&self.0).retain(|(of, chunk)| *of != life || !chunks.contains(chunk));
+    }
+
+    pub(crate) fn all(&self) -> Vec<(Incarnation, ChunkRef)> {
+        lock(&self.0).clone()
+    }
+
+    pub(crate) fn clear(&self) {
+        lock(&self.0).clear();
+    }
 }
 
 /// A write whose outcome is not known.

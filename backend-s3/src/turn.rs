@@ -79,7 +79,12 @@ impl Seat {
     /// Merges all chunks, as far as chunks may grow, and what is in none with them.
     async fn compact(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
         let Some(held) = self.held(view).await? else {
-            return Err(self.lost(view));
+            let now = self.load().await?.0;
+            return if now.state.slot == view.state.slot {
+                Err(self.lost(view))
+            } else {
+                Ok(Step::Again)
+            };
         };
         let view = match view.is_own() {
             true => Arc::clone(view),
@@ -89,6 +94,7 @@ impl Seat {
             },
         };
         let mut state = self.next(&view, Sort::Turn);
+        self.drop_ahead(desk);
         self.merge_all(desk, &mut state, &held.events).await?;
         state.tail = Tail::empty(state.end, state.slot);
         let next = View::new(state, None, true);

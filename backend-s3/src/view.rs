@@ -253,8 +253,8 @@ impl Seat {
         self.env.keys.relative(&key).to_owned()
     }
 
-    /// The events that are in no chunk; `None` if the head that holds them is gone: then there is a
-    /// newer one, or it is lost. Cost: 1 GET if the newest head is a fence, else nothing.
+    /// The events that are in no chunk; `None` if the head that holds them is gone, or another is in its
+    /// place, which came too late: then there is a newer one, or it is lost. Cost: 1 GET if the newest head is a fence, else nothing.
     pub(crate) async fn held(&self, view: &View) -> Result<Option<Held>> {
         if let Some(held) = view.held.get() {
             return Ok(Some(held.clone()));
@@ -264,11 +264,7 @@ impl Seat {
             return Ok(None);
         };
         if state.tail != tail || state.incarnation != view.state.incarnation {
-            let place = Place::file(self.head_name(tail.slot)).with_session(&self.id);
-            return Err(Error::corrupt(
-                place,
-                "the head holds other events than it should",
-            ));
+            return Ok(None);
         }
         let held = held.unwrap_or_default();
         drop(view.held.set(held.clone()));
@@ -281,7 +277,10 @@ impl Seat {
         let place = place
             .with_session(&self.id)
             .with_seq(view.state.tail.base.tail);
-        Error::corrupt(place, "the head that holds the last events is not there")
+        Error::corrupt(
+            place,
+            "the head that holds the last events is not there, or is another",
+        )
     }
 
     /// A name for the next write.

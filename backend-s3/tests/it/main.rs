@@ -9,6 +9,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod ahead;
 mod begun;
 mod conformance;
 mod garbage;
