@@ -105,7 +105,7 @@ fn write_text(err: &mut dyn Write, error: &Error, hint: &str, paint: Paint) -> i
     writeln!(err, "{} {}", paint.dim("hint:"), line(hint))
 }
 
-/// An error and its causes, in one line.
+/// An error and its causes, in one line, none of them twice.
 pub(crate) fn chain(error: &Error) -> String {
     let mut told = error.to_string();
     for cause in causes(error) {
@@ -115,11 +115,17 @@ pub(crate) fn chain(error: &Error) -> String {
     told
 }
 
+/// The causes of an error, without those that an error above has in its words already.
 fn causes(error: &Error) -> Vec<String> {
-    let mut causes = Vec::new();
+    let mut causes: Vec<String> = Vec::new();
+    let told = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        causes.push(error.to_string());
+        let text = error.to_string();
+        let above = std::iter::once(&told).chain(&causes);
+        if !above.into_iter().any(|above| above.contains(&text)) {
+            causes.push(text);
+        }
         cause = error.source();
     }
     causes

@@ -2,18 +2,19 @@
 
 use clap::Args;
 use serde::Serialize;
-use sessionlog::{Finding, SessionId, Severity};
+use sessionlog::{Error, ErrorKind, Finding, SessionId, Severity};
 
 use crate::context::{Context, find};
 use crate::exit::Exit;
-use crate::failure::Outcome;
+use crate::failure::{Outcome, Problem, chain};
 use crate::json::Where;
 use crate::text::{bytes, line, plural};
 
 /// Check sessions for damage: every stored byte is read, none is written
 ///
 /// Without an id all sessions are checked, and what lies in the store but belongs to none. Damage
-/// ends with exit code 6; notes and damaged caches, which rebuild themselves, do not.
+/// ends with exit code 6; notes and damaged caches, which rebuild themselves, do not. A session that
+/// this version can't check is told, and the others are checked.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +34,7 @@ struct Summary {
     damage: u64,
     derived: u64,
     notes: u64,
+    unread: u64,
 }
 
 #[derive(Serialize)]
@@ -44,6 +46,11 @@ enum Line<'a> {
         place: Where,
         len: Option<u64>,
         message: &'a str,
+    },
+    /// A session that could not be checked.
+    Unread {
+        session: &'a SessionId,
+        error: Problem,
     },
     Summary(&'a Summary),
 }
@@ -60,11 +67,18 @@ impl Verify {
             ids = store.ids().await?;
         }
         let mut summary = Summary::default();
+        let mut exit = Exit::OK;
         for id in &ids {
             let findings = match store.verify(id).await {
                 Ok(findings) => findings,
                 // Of a whole store: deleted since it was listed.
                 Err(error) if whole && error.is_not_found() => continue,
+                Err(error) if whole && *error.kind() != ErrorKind::Unavailable => {
+                    summary.unread += 1;
+                    exit = exit.worse(Exit::of(error.kind()));
+                    unread(id, &error, cx)?;
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             };
             summary.session(&findings);
@@ -86,9 +100,19 @@ impl Verify {
         Ok(if summary.damage > 0 {
             Exit::DAMAGE
         } else {
-            Exit::OK
+            exit
         })
     }
+}
+
+fn unread(id: &SessionId, error: &Error, cx: &mut Context<'_, '_>) -> Outcome<()> {
+    if cx.json() {
+        let error = Problem::of(error);
+        return cx.json_line(&Line::Unread { session: id, error });
+    }
+    let bad = cx.paint().bad("unread");
+    let told = line(&chain(error));
+    Ok(writeln!(cx.out(), "{bad} session {id}: {told}")?)
 }
 
 fn print(finding: &Finding, cx: &mut Context<'_, '_>) -> Outcome<()> {
@@ -150,6 +174,10 @@ impl Summary {
         match self.damage {
             0 => write!(out, "{}", paint.good(damaged))?,
             _ => write!(out, "{}", paint.bad(damaged))?,
+        }
+        if self.unread > 0 {
+            let unread = format!("{} not checked", self.unread);
+            write!(out, ", {}", paint.bad(unread))?;
         }
         for (n, what) in [(self.derived, "damaged cache"), (self.notes, "note")] {
             if n > 0 {

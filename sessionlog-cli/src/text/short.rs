@@ -4,7 +4,8 @@ use sessionlog::SessionId;
 
 /// How much of each name is enough to find its session.
 pub(crate) struct Short {
-    sorted: Vec<SessionId>,
+    /// `None` where not all names are known.
+    sorted: Option<Vec<SessionId>>,
 }
 
 /// Shorter than this no name is cut: it should stay unique for a while.
@@ -14,15 +15,23 @@ impl Short {
     /// For these sessions: all of the store.
     pub(crate) fn of(mut ids: Vec<SessionId>) -> Self {
         ids.sort_unstable();
-        Self { sorted: ids }
+        Self { sorted: Some(ids) }
+    }
+
+    /// Where other sessions have names that are not known: none is cut.
+    pub(crate) fn whole() -> Self {
+        Self { sorted: None }
     }
 
     /// The shortest unique prefix of one of them.
     pub(crate) fn cut<'a>(&self, id: &'a SessionId) -> &'a str {
         let name = id.as_str();
-        let at = self.sorted.partition_point(|other| other < id);
-        let before = at.checked_sub(1).and_then(|at| self.sorted.get(at));
-        let shared = [before, self.sorted.get(at + 1)]
+        let Some(sorted) = &self.sorted else {
+            return name;
+        };
+        let at = sorted.partition_point(|other| other < id);
+        let before = at.checked_sub(1).and_then(|at| sorted.get(at));
+        let shared = [before, sorted.get(at + 1)]
             .into_iter()
             .flatten()
             .map(|other| common(name, other.as_str()))

@@ -127,6 +127,71 @@ fn garbage_is_told_and_deleted_with_a_yes() {
     files.run("verify --store file:f").ok();
 }
 
+/// The newest head of the session that was made last.
+fn newest_head(files: &Files) -> std::path::PathBuf {
+    let names = |folder: &std::path::Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        names.sort();
+        names
+    };
+    let marker = std::fs::read_to_string(&names(&files.path("f/v1/i"))[0]).unwrap();
+    let marker: serde_json::Value = serde_json::from_str(&marker).unwrap();
+    let folder = marker["folder"].as_str().unwrap();
+    names(&files.path(&format!("f/v1/s/{folder}/h")))[0].clone()
+}
+
+#[test]
+fn a_session_of_a_newer_format_keeps_no_other_from_being_checked() {
+    let files = Files::new();
+    files
+        .run(&format!("import {} --store file:f", samples()))
+        .ok();
+    let all = files.run("ls --json --store file:f").json().len();
+    let head = newest_head(&files);
+    let mut bytes = std::fs::read(&head).unwrap();
+    bytes[16] = 2;
+    std::fs::write(&head, bytes).unwrap();
+    let told = files.run("verify --store file:f");
+    assert_eq!(told.code, 7, "{told:?}");
+    assert!(told.out.contains("unread session"), "{told:?}");
+    assert!(told.out.contains("format 2"), "{told:?}");
+    let checked = format!("{} sessions checked", all - 1);
+    assert!(told.out.contains(&checked), "{told:?}");
+    assert!(told.out.contains("1 not checked"), "{told:?}");
+    let lines = files.run("verify --json --store file:f");
+    let unread = lines
+        .out
+        .lines()
+        .find(|l| l.contains("\"unread\","))
+        .unwrap();
+    assert!(unread.contains("unsupported"), "{unread}");
+}
+
+#[test]
+fn the_newest_of_object_storage_are_listed_by_their_whole_names() {
+    let files = Files::new();
+    files
+        .run(&format!("import {} --store file:f", samples()))
+        .ok();
+    let newest = files.run("ls --limit 2 --store file:f").ok();
+    assert_eq!(newest.lines().count(), 3, "{newest}");
+    let json = files.run("ls --limit 2 --json --store file:f").json();
+    for (line, entry) in newest.lines().skip(1).zip(&json) {
+        let id = entry["id"].as_str().unwrap();
+        assert!(line.contains(id), "{id}: {newest}");
+    }
+    assert_eq!(json.len(), 2);
+}
+
+#[test]
+fn no_cause_of_an_error_is_told_twice() {
+    let files = Files::new();
+    let told = files.run("ls --store s3:bucket/a//b");
+    let told = told.failed(2);
+    assert_eq!(told.matches("empty path segment").count(), 1, "{told}");
+}
+
 #[test]
 fn sessions_are_imported_and_given_back_by_every_backend() {
     let mut first: Option<Vec<Vec<String>>> = None;

@@ -7,6 +7,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use futures_util::{StreamExt, stream};
 use sessionlog::{Listed, Liveness, Result, Session, Store};
 
 use self::directory::Directory;
@@ -18,7 +19,8 @@ use crate::text::{Short, line, plural};
 
 /// List the sessions of the store, the newest first
 ///
-/// A session that can't be read is listed with what is wrong with it.
+/// A session that can't be read is listed with what is wrong with it. With `--limit`, those of object
+/// storage are the ones that were made last: no other is looked at.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -39,6 +41,9 @@ pub(crate) struct Ls {
     limit: Option<usize>,
 }
 
+/// Sessions that are looked at at once.
+const AT_ONCE: usize = 16;
+
 /// A session in the list.
 struct Row {
     listed: Listed,
@@ -48,18 +53,20 @@ struct Row {
 impl Ls {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let store = cx.store().await?;
-        let all = store.cards().await?;
+        let (all, short) = self.found(&store).await?;
         let total = all.len();
-        let short = Short::of(all.iter().map(|listed| listed.id.clone()).collect());
         let wanted = self.dir.as_deref().map(Directory::new).transpose()?;
         let kept = all
             .into_iter()
             .filter(|listed| wanted.as_ref().is_none_or(|d| d.holds(listed)));
-        let mut rows = Vec::new();
-        for listed in kept.take(self.limit.unwrap_or(usize::MAX)) {
-            let live = live(&store, &listed).await;
-            rows.push(Row { listed, live });
-        }
+        let rows = kept.take(self.limit.unwrap_or(usize::MAX)).map(|listed| {
+            let store = &store;
+            async move {
+                let live = live(store, &listed).await;
+                Row { listed, live }
+            }
+        });
+        let rows: Vec<Row> = stream::iter(rows).buffered(AT_ONCE).collect().await;
         if cx.json() {
             for row in &rows {
                 cx.json_line(&Entry::of(row))?;
@@ -70,6 +77,22 @@ impl Ls {
             table::print(&rows, &short, cx)?;
         }
         Ok(Exit::OK)
+    }
+}
+
+impl Ls {
+    /// The sessions of which some are listed, and how their names are cut.
+    async fn found(&self, store: &Store) -> Result<(Vec<Listed>, Short)> {
+        if let (Some(limit), None) = (self.limit, &self.dir) {
+            // Whether there is an index costs nothing to know.
+            if store.backend().newest(0).await?.is_some() {
+                // Of the others not even the names are known, so none is cut.
+                return Ok((store.newest(limit).await?, Short::whole()));
+            }
+        }
+        let all = store.cards().await?;
+        let short = Short::of(all.iter().map(|listed| listed.id.clone()).collect());
+        Ok((all, short))
     }
 }
 
