@@ -26,7 +26,7 @@
 //! | create | 2 | | | |
 //! | append, where this handle wrote last; however many wait | 1 | | | |
 //! | every 64 appends | | | | 1 |
-//! | seal, every 64 KiB of events | 1 | | | |
+//! | seal, every 64 KiB of events | 1 | 1 | | |
 //! | every 8th seal merges chunks | | 7 | | |
 //! | take over the writing, with or without a lease | 1 | 1 | 2 | |
 //! | … if the newest head is a fence, before the first append | | 1 | | |
@@ -50,8 +50,9 @@
 //! | all cards: two lists, and for each session | | 2 | 1 | |
 //! | delete, for each 1,000 objects | 2 | 1 | 2 | 1 |
 //!
-//! An append sends the events that are in no chunk again: at most [`Options::seal_bytes`], half of
-//! it on average. A grant or a release where another handle wrote last is a take-over. Every call
+//! An append sends the events that are in no chunk again: at most [`Options::seal_bytes`] as a rule,
+//! half of it on average. No append waits for a chunk: it is put beside the head that holds its
+//! events still, and the next head names it. Then one look says whether the session is still there. A grant or a release where another handle wrote last is a take-over. Every call
 //! looks at the head once, however many reads it comes to. A projection whose snapshot is behind the
 //! end of the log reads the events from the one before the snapshot on, which is proven by it:
 //! 1 GET for each chunk that they are in, 1 more if the newest head is a fence, a grant or a release.
@@ -70,8 +71,8 @@
 //!   meanwhile, or for a session that was deleted meanwhile, is taken back; what arrives later still
 //!   is a blob that nothing names, or a snapshot that is proven before it is believed.
 //! - Chunks that were put for a head that lost its slot are deleted by their writer. One that dies
-//!   before, or whose store does not answer, leaves them until garbage is collected: also those of
-//!   a session that was deleted while it wrote.
+//!   before, or that ends without another write, or whose store does not answer, leaves them until
+//!   garbage is collected: also those of a session that was deleted while it wrote.
 //! - A process that dies while it makes a session leaves nothing that is there for others: who makes
 //!   one of that name takes its place. What it left is garbage.
 //! - A newest head that somebody removed can't be told from one that was never written: the log ends

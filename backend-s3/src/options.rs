@@ -11,7 +11,8 @@ pub struct Options {
     /// How large appends may be.
     pub limits: Limits,
     /// Events that are in no chunk are sent again with each append until they have so many bytes;
-    /// then they are sealed. 64 KiB by default: 32 KiB an append on average.
+    /// then they are sealed. 64 KiB by default: 32 KiB an append on average. As long as chunks can't
+    /// be put, heads grow to eight times as much.
     pub seal_bytes: usize,
     /// Old heads are deleted with one request after so many appends. 64 by default.
     pub collect_every: u64,

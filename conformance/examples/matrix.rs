@@ -46,6 +46,10 @@ macro_rules! subject {
 const ALONE: Capability = Capability::No("the first writer keeps all others out");
 const PAGES: Capability = Capability::No("redb leaves what unused pages hold until written over");
 const TIMED: Capability = Capability::No("no server tells when a client dies: leases expire");
+const GROWS: Capability = Capability::No("a file that is cut is what a killed writer leaves");
+const EARLY: Capability = Capability::No("a batch may be seen between its write and its flush");
+const PREFIX: Capability = Capability::No("SQLite takes of a log what is whole at its beginning");
+const ONE_BIT: Capability = Capability::No("one bit tells which of the last two commits counts");
 const ENDS: Capability = Capability::No("a removed newest head looks like one never written");
 const UMASK: Capability = Capability::No("object_store makes files as the umask says");
 
@@ -55,23 +59,23 @@ subject!(Reference, Memory, Memory, |place: &Place| Ok(
 subject!(Lines, Jsonl, Directory, |place: &Place| Jsonl::open(
     place.dir(),
     sessionlog_backend_jsonl::Options::default()
-), ONE_WRITE_ONE_FLUSH: Capability::Yes);
+), ONE_WRITE_ONE_FLUSH: Capability::Yes, FINDS_LOST_ENDS: GROWS, LINEARIZABLE_READS: EARLY);
 subject!(LinesAhead, Jsonl, Directory, |place: &Place| Jsonl::open(
     place.dir(),
     sessionlog_backend_jsonl::Options::default().write_ahead(32 << 10)
-), ONE_WRITE_ONE_FLUSH: Capability::Yes);
+), ONE_WRITE_ONE_FLUSH: Capability::Yes, FINDS_LOST_ENDS: GROWS, LINEARIZABLE_READS: EARLY);
 subject!(Database, Sqlite, Directory, |place: &Place| Sqlite::open(
     place.dir(),
     sessionlog_backend_sqlite::Options::default()
-));
+), FINDS_LOST_ENDS: PREFIX);
 subject!(Pages, Redb, Directory, |place: &Place| Redb::open(
     place.dir(),
     sessionlog_backend_redb::Options::default()
-), ERASES_BYTES: PAGES);
+), ERASES_BYTES: PAGES, FINDS_LOST_ENDS: ONE_BIT);
 subject!(PagesAlone, Redb, Directory, |place: &Place| Redb::open(
     place.dir(),
     sessionlog_backend_redb::Options::default().exclusive()
-), ERASES_BYTES: PAGES, SEVERAL_HANDLES: ALONE, SEVERAL_PROCESSES: ALONE);
+), ERASES_BYTES: PAGES, FINDS_LOST_ENDS: ONE_BIT, SEVERAL_HANDLES: ALONE, SEVERAL_PROCESSES: ALONE);
 subject!(Objects, Bucket, Directory, |place| folder(place, true),
     PROMPT_LEASES: TIMED, PRIVATE_FILES: UMASK, FINDS_LOST_ENDS: ENDS);
 subject!(Unflushed, Bucket, Directory, |place| folder(place, false),

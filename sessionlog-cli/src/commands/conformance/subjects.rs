@@ -75,6 +75,10 @@ impl Subject for Jsonl {
     type Backend = Store;
     const MEDIUM: Medium = Medium::Directory;
     const ONE_WRITE_ONE_FLUSH: Capability = Capability::Yes;
+    const FINDS_LOST_ENDS: Capability =
+        Capability::No("a log is one file that grows: cut, it is what a killed writer leaves");
+    const LINEARIZABLE_READS: Capability =
+        Capability::No("others may see a batch between its write and its flush");
 
     async fn open(place: &Place) -> Result<Store> {
         in_folder("jsonl", place).await
@@ -90,6 +94,8 @@ struct Sqlite;
 impl Subject for Sqlite {
     type Backend = Store;
     const MEDIUM: Medium = Medium::Directory;
+    const FINDS_LOST_ENDS: Capability =
+        Capability::No("of a write-ahead log SQLite takes what is whole at its beginning");
 
     async fn open(place: &Place) -> Result<Store> {
         in_folder("sqlite", place).await
@@ -107,6 +113,8 @@ impl Subject for Redb {
     const MEDIUM: Medium = Medium::Directory;
     const ERASES_BYTES: Capability =
         Capability::No("redb leaves what unused pages hold until they are written over");
+    const FINDS_LOST_ENDS: Capability =
+        Capability::No("one bit tells which of the last two commits counts");
 
     async fn open(place: &Place) -> Result<Store> {
         in_folder("redb", place).await
@@ -143,6 +151,8 @@ impl Subject for Objects {
     const PROMPT_LEASES: Capability = TIMED;
     const PRIVATE_FILES: Capability =
         Capability::No("object_store makes files as the umask says: keep the folder private");
+    const FINDS_LOST_ENDS: Capability =
+        Capability::No("a newest head that was removed can't be told from one never written");
 
     async fn open(place: &Place) -> Result<Store> {
         in_folder("file", place).await
