@@ -129,16 +129,14 @@ fn garbage_is_told_and_deleted_with_a_yes() {
 
 /// The newest head of the session that was made last.
 fn newest_head(files: &Files) -> std::path::PathBuf {
-    let names = |folder: &std::path::Path| {
+    let first = |folder: &std::path::Path| {
         let entries = std::fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        names.sort();
-        names
+        entries.map(|entry| entry.unwrap().path()).min().unwrap()
     };
-    let marker = std::fs::read_to_string(&names(&files.path("f/v1/i"))[0]).unwrap();
+    let marker = std::fs::read_to_string(first(&files.path("f/v1/i"))).unwrap();
     let marker: serde_json::Value = serde_json::from_str(&marker).unwrap();
-    let folder = marker["folder"].as_str().unwrap();
-    names(&files.path(&format!("f/v1/s/{folder}/h")))[0].clone()
+    let folder = marker.get("folder").unwrap().as_str().unwrap();
+    first(&files.path(&format!("f/v1/s/{folder}/h")))
 }
 
 #[test]
