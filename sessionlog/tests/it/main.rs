@@ -12,3 +12,5 @@
 mod ring;
 mod tidy;
 mod url;
+#[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
+mod variety;
