@@ -53,6 +53,7 @@ mod format;
 mod header;
 mod inspect;
 mod kept;
+mod latest;
 mod lease;
 mod life;
 mod log;

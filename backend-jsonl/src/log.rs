@@ -14,12 +14,10 @@ use sessionlog_core::{
 };
 
 use crate::commit::Request;
-use crate::dir;
 use crate::read::Slice;
-use crate::root::is_session;
+use crate::root::holds_session;
 use crate::slots::Slots;
 use crate::store::Jsonl;
-use sessionlog_local::files::failed;
 
 #[async_trait]
 impl EventLog for Jsonl {
@@ -33,6 +31,17 @@ impl EventLog for Jsonl {
             (end, None) => Ok((life.session.clone(), end.head)),
             (_, Some(fault)) => Err(fault),
         }
+    }
+
+    async fn heads(&self, ids: &[SessionId]) -> Vec<Result<(SessionRef, Head)>> {
+        let mut heads = Vec::with_capacity(ids.len());
+        for id in ids {
+            heads.push(match self.still(id) {
+                Some(end) => Ok(end),
+                None => self.head(id).await,
+            });
+        }
+        heads
     }
 
     async fn append(
@@ -112,25 +121,14 @@ impl EventLog for Jsonl {
     }
 
     fn sessions(&self) -> SessionIds {
-        let listed = self.root().is_there().and_then(|there| {
-            let entries = there.then(|| std::fs::read_dir(self.path())).transpose();
-            entries.map_err(failed("list", self.path()))
-        });
-        let entries = match listed {
-            Ok(entries) => entries,
+        let folders = match self.folders() {
+            Ok(folders) => folders,
             Err(error) => return stream::iter([Err(error)]).boxed(),
         };
-        let path = self.path().to_owned();
-        let names = entries
-            .into_iter()
-            .flatten()
-            .filter_map(move |entry| match entry {
-                Ok(entry) => {
-                    let id = dir::session(entry.file_name().to_str()?)?;
-                    is_session(&entry.path()).then_some(Ok(id))
-                }
-                Err(e) => Some(Err(failed("list", &path)(e))),
-            });
+        let names = folders.filter_map(|folder| match folder {
+            Ok((id, path)) => holds_session(&path).then_some(Ok(id)),
+            Err(error) => Some(Err(error)),
+        });
         stream::iter(names).boxed()
     }
 

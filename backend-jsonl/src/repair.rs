@@ -14,6 +14,7 @@ use crate::dir::{APPEND_LOCK, EVENTS, KEPT, LEASE, LEASE_LOCK, SNAPSHOTS, Sessio
 use crate::format::{Part, encode};
 use crate::header::Header;
 use crate::inspect::Inspected;
+use crate::latest;
 use crate::salvage::{Lost, Met};
 use crate::slots::Slots;
 use crate::snapshot::{self, Name};
@@ -39,7 +40,7 @@ pub(crate) async fn session(dir: &SessionDir, id: &SessionId, apply: bool) -> Re
     let mut repair = Repair::default();
     log(dir, id, apply, &mut repair)?;
     token(dir, slots.as_ref(), apply, &mut repair)?;
-    snapshots(dir, apply, &mut repair)?;
+    snapshots(dir, id, apply, &mut repair)?;
     Ok(repair)
 }
 
@@ -234,8 +235,8 @@ fn token(dir: &SessionDir, slots: Option<&Slots>, apply: bool, repair: &mut Repa
     Ok(())
 }
 
-/// Removes damaged snapshots: they are a cache.
-fn snapshots(dir: &SessionDir, apply: bool, repair: &mut Repair) -> Result<()> {
+/// Removes damaged snapshots and records of them: they are a cache.
+fn snapshots(dir: &SessionDir, id: &SessionId, apply: bool, repair: &mut Repair) -> Result<()> {
     let Some(folder) = dir.folder(SNAPSHOTS) else {
         return Ok(());
     };
@@ -245,10 +246,11 @@ fn snapshots(dir: &SessionDir, apply: bool, repair: &mut Repair) -> Result<()> {
     };
     for entry in listed.flatten() {
         let file = entry.file_name().to_string_lossy().into_owned();
-        let Some(name) = Name::read(&file) else {
-            continue;
+        let damaged = match Name::read(&file) {
+            Some(name) => snapshot::load(&entry.path(), &name).is_none(),
+            None => latest::is_name(&file) && latest::load(dir, id, &file).is_none(),
         };
-        if snapshot::load(&entry.path(), &name).is_none() {
+        if damaged {
             repair
                 .steps
                 .push(format!("remove a damaged snapshot: {file}"));

@@ -174,10 +174,12 @@ impl Marker {
 /// Whether a folder with the name of a session is one, whole or damaged, and not a foreign folder.
 /// Sessions that were copied by hand may lack everything but their log.
 pub(crate) fn is_session(path: &Path) -> bool {
+    is_dir(path) && holds_session(path)
+}
+
+/// The same of what is known to be a folder.
+pub(crate) fn holds_session(path: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(path.join(name)).is_ok_and(|m| m.is_file());
-    if !is_dir(path) {
-        return false;
-    }
     has(APPEND_LOCK)
         || has(EVENTS)
             && open_read(&path.join(EVENTS)).is_ok_and(|file| {

@@ -1,4 +1,5 @@
-//! Snapshots: small files beside the log, renamed into place and never flushed.
+//! Snapshots: small files beside the log, renamed into place and never flushed. The newest one of a
+//! projection is there twice if it is small, for lists: see `latest`.
 
 use std::fs;
 use std::io::ErrorKind as Io;
@@ -6,13 +7,14 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use sessionlog_core::{
-    EventLog, FencingToken, Kind, Result, SeqNum, SessionRef, Snapshot, SnapshotStore, Snapshots,
-    fence,
+    FencingToken, Kind, Result, SeqNum, SessionRef, Snapshot, SnapshotStore, Snapshots, fence,
 };
 
 use crate::dir::{SNAPSHOTS, SessionDir, TEMPORARY};
+use crate::latest;
+use crate::root::holds_session;
 use crate::slots::Slots;
 use crate::store::Jsonl;
 use sessionlog_local::files::{failed, make_dir, open_read, read_range, replace};
@@ -126,6 +128,7 @@ impl SnapshotStore for Jsonl {
         make_dir(&path).map_err(failed("make the folder", &path))?;
         let name = Name::of(&snapshot).text();
         replace(&path, &name, &snapshot.to_bytes(), false)?;
+        latest::record(&life, &snapshot);
         // Under the lock, whatever is unfinished was left by a crash. It is in nobody's way, so
         // what can't be removed now stays.
         let unfinished = names(&life.dir)?.into_iter();
@@ -151,16 +154,27 @@ impl SnapshotStore for Jsonl {
 
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
         let (store, projection) = (self.clone(), projection.clone());
-        self.sessions()
-            .filter_map(move |id| {
-                let found = id.and_then(|id| {
-                    let dir = store.dir(&id);
-                    let found = latest(&dir, &projection, version, SeqNum::MAX)?;
-                    Ok(found.map(|snapshot| (id, snapshot)))
-                });
-                std::future::ready(found.transpose())
-            })
-            .boxed()
+        let folders = match self.folders() {
+            Ok(folders) => folders,
+            Err(error) => return stream::iter([Err(error)]).boxed(),
+        };
+        let recorded = latest::name(projection.as_str(), version);
+        let found = folders.filter_map(move |folder| {
+            let found = folder.and_then(|(id, path)| {
+                let dir = store.dir(&id);
+                if let Some((ended, snapshot)) = latest::load(&dir, &id, &recorded) {
+                    store.saw(ended);
+                    return Ok(Some((id, snapshot)));
+                }
+                if !holds_session(&path) {
+                    return Ok(None);
+                }
+                let found = latest(&dir, &projection, version, SeqNum::MAX)?;
+                Ok(found.map(|snapshot| (id, snapshot)))
+            });
+            found.transpose()
+        });
+        stream::iter(found).boxed()
     }
 }
 

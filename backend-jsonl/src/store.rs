@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sessionlog_core::{Error, Result, SessionId, SessionRef};
+use sessionlog_core::{Error, Head, Result, SessionId, SessionRef};
 
-use crate::dir::{EVENTS, SessionDir};
+use crate::dir::{self, EVENTS, SessionDir};
+use crate::latest::Ended;
 use crate::life::{Life, damaged};
 use crate::options::Options;
 use crate::root::Root;
-use sessionlog_local::files::Identity;
+use sessionlog_local::files::{Identity, failed};
 
 /// Session logs in the files of one folder.
 ///
@@ -26,10 +27,15 @@ struct Inner {
     root: Root,
     options: Options,
     lives: Mutex<HashMap<SessionId, Arc<Life>>>,
+    /// Ends of logs that a scan came by, for whoever asks for them next.
+    seen: Mutex<HashMap<SessionId, Ended>>,
 }
 
 /// How many sessions are kept open without being used: each has up to three files.
 const OPEN: usize = 128;
+
+/// How many ends of logs are remembered.
+const SEEN: usize = 1 << 17;
 
 impl Jsonl {
     /// A store in the folder `path`, which is made by the first write if it isn't there.
@@ -45,6 +51,7 @@ impl Jsonl {
                 root: Root::open(path.as_ref())?,
                 options,
                 lives: Mutex::default(),
+                seen: Mutex::default(),
             }),
         })
     }
@@ -71,6 +78,47 @@ impl Jsonl {
             .lives
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<SessionId, Ended>> {
+        let seen = self.inner.seen.lock();
+        seen.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the end of a log, until it is asked for.
+    pub(crate) fn saw(&self, ended: Ended) {
+        let mut seen = self.seen();
+        if seen.len() < SEEN {
+            seen.insert(ended.session.id.clone(), ended);
+        }
+    }
+
+    /// The end of a log that was seen, if the log still looks as it did then.
+    pub(crate) fn still(&self, id: &SessionId) -> Option<(SessionRef, Head)> {
+        let ended = self.seen().remove(id)?;
+        let holds = ended.holds(&self.dir(id));
+        holds.then_some((ended.session, ended.head))
+    }
+
+    /// The folders in the store whose names are those of sessions.
+    pub(crate) fn folders(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(SessionId, PathBuf)>> + Send + 'static> {
+        let path = self.path().to_owned();
+        let there = self.root().is_there()?;
+        let entries = there.then(|| fs::read_dir(&path)).transpose();
+        let entries = entries.map_err(failed("list", &path))?;
+        Ok(entries.into_iter().flatten().filter_map(move |entry| {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(e) => return Some(Err(failed("list", &path)(e))),
+            };
+            let id = dir::session(entry.file_name().to_str()?)?;
+            entry
+                .file_type()
+                .is_ok_and(|t| t.is_dir())
+                .then(|| Ok((id, entry.path())))
+        }))
     }
 
     /// Forgets what is known of a session.

@@ -11,6 +11,7 @@ use crate::dir::{
     TEMPORARY,
 };
 use crate::inspect::Inspected;
+use crate::latest;
 use crate::root::{is_leftover, is_session};
 use crate::salvage::{Lost, Met};
 use crate::slots::Slots;
@@ -64,6 +65,13 @@ pub(crate) fn session(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> 
             SNAPSHOTS if plain && Name::read(&name).is_some() => {
                 if Name::read(&name).is_some_and(|n| snapshot::load(&path, &n).is_none()) {
                     let what = "the snapshot is damaged: it is passed over, repair removes it";
+                    found.push(finding(Severity::Derived, &relative, None, what.into()));
+                }
+            }
+            SNAPSHOTS if plain && latest::is_name(&name) => {
+                if latest::load(dir, id, &name).is_none() {
+                    let what =
+                        "the record for lists is damaged: it is passed over, repair removes it";
                     found.push(finding(Severity::Derived, &relative, None, what.into()));
                 }
             }

@@ -58,6 +58,11 @@ pub fn refused(message: &str, source: io::Error) -> Error {
 pub struct Identity(u64, u64);
 
 impl Identity {
+    /// A number that no two files of one folder have at a time.
+    pub fn number(self) -> u64 {
+        if cfg!(unix) { self.1 } else { self.0 }
+    }
+
     /// The identity of what this metadata belongs to.
     #[cfg(unix)]
     pub fn of(meta: &Metadata) -> Self {

@@ -17,6 +17,7 @@ mod flushes;
 mod full;
 mod golden;
 mod leases;
+mod list;
 mod processes;
 mod refused;
 mod repair;

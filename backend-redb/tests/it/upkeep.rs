@@ -164,3 +164,24 @@ fn a_reader_that_never_ends_does_not_make_the_file_grow() {
         chunk.unwrap();
     }
 }
+
+/// Case 14a: a message that grows word by word.
+#[test]
+fn a_message_that_grows_costs_what_it_grew() {
+    let (_dir, store, session) = with_events(0);
+    let size = |store: &Redb| std::fs::metadata(store.path()).unwrap().len();
+    let mut sizes = Vec::new();
+    for n in 0..2000 {
+        append(&store, &session, &[&format!("{{\"delta\":\"word {n} \"}}")]).unwrap();
+        if n % 500 == 499 {
+            sizes.push(size(&store));
+        }
+    }
+    // A file grows in steps: what counts is that later words cost no more than earlier ones.
+    let [_, _, _, last] = sizes[..] else {
+        panic!("{sizes:?}")
+    };
+    assert!(last < 2 << 20, "{sizes:?}");
+    block_on(store.compact()).unwrap();
+    assert!(size(&store) < 2000 * 200 + 300_000, "{}", size(&store));
+}

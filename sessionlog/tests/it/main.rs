@@ -8,6 +8,13 @@
 // Tests over all backends need all features. `cargo test --workspace` has them on: the program
 // enables each, and Cargo builds a package once with the features of all who use it. By itself it
 // is `cargo test -p sessionlog --all-features`.
+#[cfg(all(
+    feature = "jsonl",
+    feature = "redb",
+    feature = "sqlite",
+    target_os = "linux"
+))]
+mod blobs;
 #[cfg(all(feature = "jsonl", feature = "redb", feature = "sqlite"))]
 mod ring;
 mod tidy;
