@@ -56,11 +56,12 @@ async fn allowed<'a>(
     life: &'a Life,
     token: Option<FencingToken>,
 ) -> Result<crate::append_lock::AppendLock<'a>> {
-    let lock = life.lock().await?;
+    let mut lock = life.lock().await?;
     life.is_current()?;
     if token.is_some() {
         fence(token, Slots::read(&life.dir)?.newest())?;
     }
+    lock.settle(life)?;
     Ok(lock)
 }
 

@@ -57,6 +57,15 @@ const GROUP: usize = 8 << 20;
 /// How much of the buffer is kept for the next commit.
 const KEEP: usize = 1 << 20;
 impl AppendLock<'_> {
+    /// Makes durable what a failed write of this handle left in the log: nothing that is acknowledged
+    /// may rest on what can be lost.
+    pub(crate) fn settle(&mut self, life: &Life) -> Result<()> {
+        if self.bench.can_go() {
+            return Ok(());
+        }
+        self.ready(life)
+    }
+
     /// Writes all requests, in order, and gives an outcome for each.
     pub(crate) fn commit(
         mut self,

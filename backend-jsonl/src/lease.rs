@@ -72,8 +72,9 @@ pub(crate) fn holder(slots: &Slots) -> Result<Holder> {
 impl LeaseStore for Jsonl {
     async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
         let life = self.life(session)?;
-        let _lock = life.lock().await?;
+        let mut lock = life.lock().await?;
         life.is_current()?;
+        lock.settle(&life)?;
         let slots = Slots::read(&life.dir)?;
         let path = life.dir.join(LEASE_LOCK);
         let refuse = || holder(&slots).map_or_else(|e| e, |holder| held_error(holder, None));

@@ -119,8 +119,9 @@ impl SnapshotStore for Jsonl {
         token: Option<FencingToken>,
     ) -> Result<()> {
         let life = self.life(session)?;
-        let _lock = life.lock().await?;
+        let mut lock = life.lock().await?;
         life.is_current()?;
+        lock.settle(&life)?;
         if token.is_some() {
             fence(token, Slots::read(&life.dir)?.newest())?;
         }

@@ -130,6 +130,9 @@ fn gapped(text: &Bytes, old: &[Range<usize>], head: Head) -> Rest {
     if let Some(at) = memchr::memchr_iter(0, text).find(|at| !is_old(*at)) {
         return damaged(at, NULS);
     }
+    // From here on there is nothing but space. Found once: there may be a line for each byte of it.
+    let is_text = |byte: &u8| !matches!(byte, 0 | b'\n');
+    let space = text.iter().rposition(is_text).map_or(0, |last| last + 1);
     let mut kinds = Kinds::default();
     let mut start = 0;
     while start < text.len() {
@@ -146,17 +149,13 @@ fn gapped(text: &Bytes, old: &[Range<usize>], head: Head) -> Rest {
                 return damaged(start, "an event is missing before a whole one");
             }
             // The commit ends here, and the space behind it has gaps as well.
-            None if end == start && is_space(text.get(start..)) => return Rest::Torn,
+            None if end == start && start >= space => return Rest::Torn,
             None if !touches && end < text.len() => return damaged(start, NO_EVENT),
             _ => {}
         }
         start = end + 1;
     }
     Rest::Torn
-}
-
-fn is_space(bytes: Option<&[u8]>) -> bool {
-    bytes.is_some_and(|bytes| bytes.iter().all(|b| matches!(b, 0 | b'\n')))
 }
 
 #[cfg(test)]

@@ -206,3 +206,16 @@ fn bytes_of_others_are_damage() {
     assert_eq!(rest(vec![b'\n'; 5000], 150), Rest::Empty);
     assert_eq!(rest(vec![0; 5000], 150), Rest::Torn);
 }
+
+#[test]
+fn a_changed_byte_far_behind_in_space_is_found_in_one_pass() {
+    // Looking for the end of the space anew at each byte of it would take minutes.
+    let mut rest = vec![b'\n'; 8 << 20];
+    let at = rest.len() - 10;
+    rest[at] = b'x';
+    let found = classify(&Bytes::from(rest), 4_096, genesis(), &id());
+    assert!(
+        matches!(found, Rest::Damaged { .. } | Rest::Torn),
+        "{found:?}"
+    );
+}

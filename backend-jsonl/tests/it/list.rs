@@ -152,6 +152,9 @@ impl World {
             return;
         };
         let mut bytes = fs::read(&path).unwrap();
+        if bytes.is_empty() {
+            return;
+        }
         match harm {
             Harm::Flip(at) => {
                 let at = usize::from(*at) % (bytes.len() * 8);
