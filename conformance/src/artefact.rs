@@ -9,6 +9,7 @@ use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::damage::Harmed;
 use crate::errors::FaultAt;
+use crate::kill::work::Step;
 use crate::model::Command;
 use crate::power::Failure;
 use crate::{Options, Outcome};
@@ -47,6 +48,9 @@ pub(crate) struct Artefact {
     /// Which file call failed, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fault: Option<FaultAt>,
+    /// What was done on the failing disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) steps: Option<Vec<Step>>,
 }
 
 /// The end of a child.
@@ -96,9 +100,10 @@ impl Artefact {
         }
     }
 
-    pub(crate) fn of_fault(fault: FaultAt) -> Self {
+    pub(crate) fn of_fault(fault: FaultAt, steps: Vec<Step>) -> Self {
         Self {
             fault: Some(fault),
+            steps: Some(steps),
             ..Self::default()
         }
     }

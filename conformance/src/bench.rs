@@ -59,6 +59,11 @@ impl Bench {
         Ok(Place::new(&self.options.ground)?)
     }
 
+    /// The same as [`new_place`](Self::new_place), but in memory, unless a disk was named.
+    pub(crate) fn quick_place(&self) -> Held<Place> {
+        Ok(Place::quick(&self.options.ground)?)
+    }
+
     /// Takes note of what has to be done to see the failure again.
     pub(crate) fn caused_by(&self, cause: Artefact) {
         let mut noted = self.cause.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use std::io;
 use sessionlog_core::Error;
 
 /// Why a law did not pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum End {
     /// The backend broke it: what was expected and what was observed.
     Breach(String),

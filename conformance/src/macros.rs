@@ -20,6 +20,7 @@ macro_rules! conformance {
             l0_a_child_can_be_started
             l0_known_stores_get_their_verdicts
             l0_killed_known_stores_get_their_verdicts
+            l0_known_stores_without_power_get_their_verdicts
             l0_known_failures_are_laws
             g01_positions_are_dense_from_zero
             g01_the_head_is_the_end_of_the_log

@@ -96,6 +96,15 @@ impl Place {
         })
     }
 
+    /// A new place for what flushes thousands of times and whose folder alone is looked at: in
+    /// memory, unless a disk was named.
+    pub(crate) fn quick(ground: &Ground) -> io::Result<Self> {
+        match ground.root {
+            Some(_) => Self::new(ground),
+            None => Self::in_memory(ground),
+        }
+    }
+
     /// What it was made on.
     pub(crate) fn ground(&self) -> &Ground {
         &self.ground

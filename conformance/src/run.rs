@@ -1,5 +1,8 @@
 //! Running laws.
 
+#[cfg(test)]
+mod tests;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::bench::Bench;

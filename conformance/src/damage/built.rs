@@ -181,7 +181,7 @@ impl<'a> Builder<'a> {
     async fn build(bench: &'a Bench, store: u64) -> Held<(Vec<Stage>, Stage, Owners)> {
         let mut this = Self {
             bench,
-            place: bench.new_place()?,
+            place: bench.quick_place()?,
             store,
             truths: Truths::new(),
         };

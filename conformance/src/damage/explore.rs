@@ -81,10 +81,6 @@ pub(super) async fn explore(
 
 /// One state, on a thread of its own, so that what never ends is seen.
 fn state(bench: &Bench, built: &Arc<Built>, harm: Harm, tree: Tree, act: Act) -> Held {
-    let saved = Harmed {
-        harm: harm.clone(),
-        tree: Saved::from(&tree),
-    };
     let did = harm.to_string();
     bench.sometimes("states", 1);
     let context = Arc::new(Context {
@@ -94,6 +90,7 @@ fn state(bench: &Bench, built: &Arc<Built>, harm: Harm, tree: Tree, act: Act) ->
         harm,
         tree,
     });
+    let harmed = Arc::clone(&context);
     let (send, outcome) = channel();
     let (patience, block_on) = (bench.options.patience, bench.subject.block_on);
     let thread = std::thread::Builder::new().name(bench.law.to_owned());
@@ -118,7 +115,11 @@ fn state(bench: &Bench, built: &Arc<Built>, harm: Harm, tree: Tree, act: Act) ->
         }
         Err(end) => {
             bench.trail.line(did.clone());
-            Err(Artefact::of_harm(saved).attach(bench, end, &did))
+            let harmed = Harmed {
+                harm: harmed.harm.clone(),
+                tree: Saved::from(&harmed.tree),
+            };
+            Err(Artefact::of_harm(harmed).attach(bench, end, &did))
         }
     }
 }

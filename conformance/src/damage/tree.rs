@@ -56,7 +56,7 @@ impl Tree {
 
     /// A new place with these files, readable by their owner alone, as the store made them.
     pub(crate) fn lay(&self, ground: &Ground) -> io::Result<Place> {
-        let place = Place::new(ground)?;
+        let place = Place::quick(ground)?;
         for folder in &self.folders {
             let folder = place.dir().join(folder);
             fs::create_dir_all(&folder)?;

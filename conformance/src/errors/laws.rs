@@ -1,5 +1,7 @@
 //! The laws of I/O errors.
 
+use std::cell::Cell;
+
 use sessionlog_crashfs::FaultKind;
 
 use super::run::{DELIVERED, FaultAt, REFUSED, run};
@@ -10,6 +12,7 @@ use crate::breach::{End, Held};
 use crate::kill::happened;
 use crate::kill::work::{Step, steps};
 use crate::law::law;
+use crate::model::fewest;
 use crate::patience::guarded;
 use crate::power::Work;
 
@@ -51,7 +54,9 @@ async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
         let fault = replay.fault.ok_or_else(|| {
             End::Broken("the file to replay has the commands of another law".into())
         })?;
-        return once(bench, &steps, &fault).await.map(drop);
+        let steps = replay.steps.unwrap_or(steps);
+        let held = once(bench, &steps, &fault).await.map(drop);
+        return held.map_err(|end| told(bench, &steps, fault, end));
     }
     let whole = Work::Steps(steps.clone()).record(bench).await?;
     let calls = whole.calls.len() as u64;
@@ -59,13 +64,66 @@ async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
     let stride = (calls / most).max(1);
     for kind in FaultKind::ALL {
         let mut at = 1;
-        while once(bench, &steps, &FaultAt::new(kind, at, lasting)).await? {
-            at += stride;
+        loop {
+            let fault = FaultAt::new(kind, at, lasting);
+            match once(bench, &steps, &fault).await {
+                Ok(true) => at += stride,
+                Ok(false) => break,
+                Err(end) => {
+                    let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
+                    return Err(told(bench, &steps, fault, end));
+                }
+            }
         }
     }
     Ok(())
 }
 
+/// The failure on a page, saved for replay.
+fn told(bench: &Bench, steps: &[Step], fault: FaultAt, end: End) -> End {
+    let mut did = format!("the disk failed: {fault}, in");
+    for step in steps {
+        did += &format!("\n  {step}");
+    }
+    Artefact::of_fault(fault, steps.to_vec()).attach(bench, end, &did)
+}
+
+/// The fewest steps that are found to fail, with a fault of the same kind at the same call, or at
+/// one of those just before: without a step its calls are gone.
+async fn shortest(
+    bench: &Bench,
+    steps: Vec<Step>,
+    fault: FaultAt,
+    end: End,
+) -> (Vec<Step>, (FaultAt, End)) {
+    let nearby = bench.options.budget.of(5, 12, 40);
+    let newest = Cell::new(fault.at);
+    let fails = async |fewer: &[Step]| {
+        for at in (1..=newest.get()).rev().zip(0..nearby).map(|(at, _)| at) {
+            let fault = FaultAt {
+                at,
+                ..fault.clone()
+            };
+            match once(bench, fewer, &fault).await {
+                Err(end @ End::Breach(_)) => {
+                    newest.set(at);
+                    return Err((fault, end));
+                }
+                Ok(_) => {}
+                // A list that can't be done shows nothing.
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    };
+    let best = (steps, (fault.clone(), end));
+    let (steps, (fault, end)) = fewest(best, fails).await;
+    // Once more: its trail is the one that is told.
+    let again = once(bench, &steps, &fault).await;
+    (steps, (fault, again.err().unwrap_or(end)))
+}
+
+/// Whether the fault was met.
 async fn once(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<bool> {
     bench.trail.clear();
     let most = bench.options.budget.of(4, 6, 40);
@@ -74,10 +132,6 @@ async fn once(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<bool> {
         delivered = run(bench, steps, fault, most).await?;
         Ok(())
     };
-    let held = guarded(bench.options.patience, "the store", work).await;
-    held.map_err(|end| {
-        let did = format!("the disk failed: {fault}");
-        Artefact::of_fault(fault.clone()).attach(bench, end, &did)
-    })?;
+    guarded(bench.options.patience, "the store", work).await?;
     Ok(delivered)
 }

@@ -97,6 +97,10 @@ async fn run(subject: Erased, asked: &str) -> Held {
                     token.map(sessionlog_core::FencingToken::get),
                 ));
             }
+            // Who is killed at any time is killed, also where everything else is slower.
+            if work == "endless" {
+                io::stdin().lock().read_line(&mut String::new())?;
+            }
             Ok(())
         }
     }

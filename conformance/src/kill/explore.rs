@@ -34,7 +34,7 @@ pub(crate) async fn at_every_call(
         return run(bench, work, call, moment, &check).await.map(drop);
     }
     // A run that nothing stops.
-    let whole = bench.new_place()?;
+    let whole = bench.quick_place()?;
     let plan = Plan::new(whole.dir());
     let ended = Process::start(bench, &whole, work, Some(&plan), None)?.end()?;
     ended.sound()?;
@@ -78,7 +78,7 @@ async fn run(
 ) -> Held<Option<usize>> {
     // A failure is told by its own run.
     bench.trail.clear();
-    let place = bench.new_place()?;
+    let place = bench.quick_place()?;
     let plan = Plan::new(place.dir()).stop_at(call, moment);
     let ended = Process::start(bench, &place, work, Some(&plan), None)?.end()?;
     let checked = async {

@@ -2,7 +2,8 @@
 
 mod wrong;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sessionlog_core::{Memory, Result};
 
@@ -26,6 +27,7 @@ pub(crate) enum Known {
     Unfenced,
     GoodFiles,
     Late,
+    Unflushed,
 }
 
 impl Known {
@@ -35,6 +37,7 @@ impl Known {
             Self::Unfenced => Erased::of::<Unfenced>(),
             Self::GoodFiles => Erased::of::<Mine>(),
             Self::Late => Erased::of::<Late>(),
+            Self::Unflushed => Erased::of::<Unflushed>(),
         };
         Erased {
             known: Some(self),
@@ -43,9 +46,27 @@ impl Known {
     }
 }
 
+type Answers = HashMap<String, Arc<OnceLock<Held>>>;
+
 /// Breaks the run unless laws come out on known stores as they must: the law, a store that upholds it,
 /// and one that does not.
+///
+/// The subject has no part in it, so each question is asked once in a process.
 pub(crate) fn verdicts(bench: &Bench, expected: &[(&str, Known, Known)]) -> Held {
+    static ANSWERS: OnceLock<Mutex<Answers>> = OnceLock::new();
+    let how = &bench.options;
+    let (child, patience) = (how.child.is_some(), how.patience);
+    let question = format!("{expected:?} {child} {patience} {:?}", how.ground);
+    let mut answers = ANSWERS
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let answer = Arc::clone(answers.entry(question).or_default());
+    drop(answers);
+    answer.get_or_init(|| tried(bench, expected)).clone()
+}
+
+fn tried(bench: &Bench, expected: &[(&str, Known, Known)]) -> Held {
     let options = Options {
         budget: Budget::Smoke,
         child: bench.options.child.clone(),
@@ -108,26 +129,41 @@ impl Subject for Late {
     }
 }
 
+/// Has its journal elsewhere, and in the place a copy that nobody flushes.
+struct Unflushed;
+
+impl Subject for Unflushed {
+    type Backend = Wrong;
+    const MEDIUM: Medium = Medium::Directory;
+    const SEVERAL_HANDLES: Capability = Mine::SEVERAL_HANDLES;
+    const SEVERAL_PROCESSES: Capability = Mine::SEVERAL_PROCESSES;
+    const GROUP_COMMIT: Capability = Mine::GROUP_COMMIT;
+
+    async fn open(place: &Place) -> Result<Wrong> {
+        Wrong::unflushed(place.dir()).await
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const LAW: &str = "g08_fencing_stale_append_is_refused";
 
-    fn tried(expected: &[(&str, Known, Known)]) -> Held {
+    fn asked(expected: &[(&str, Known, Known)]) -> Held {
         let bench = Bench::new("l0", Known::GoodMemory.subject(), &Options::smoke())?;
         verdicts(&bench, expected)
     }
 
     #[test]
     fn a_wrong_verdict_breaks_the_run() {
-        assert!(tried(&[(LAW, Known::GoodMemory, Known::Unfenced)]).is_ok());
+        assert!(asked(&[(LAW, Known::GoodMemory, Known::Unfenced)]).is_ok());
         for wrong in [
             (LAW, Known::GoodMemory, Known::GoodMemory),
             (LAW, Known::Unfenced, Known::Unfenced),
             ("no_law", Known::GoodMemory, Known::Unfenced),
         ] {
-            let end = tried(&[wrong]);
+            let end = asked(&[wrong]);
             assert!(matches!(end, Err(End::Broken(_))), "{end:?}");
         }
     }

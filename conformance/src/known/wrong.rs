@@ -1,16 +1,24 @@
 //! A store with a fault, over one that has none.
 
+use std::fs;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use sessionlog_core::{
-    AppendCondition, Backend, BlobId, BlobInfo, BlobStore, Chunks, EventLog, FencingToken, Finding,
-    Head, Kind, Lease, LeaseRequest, LeaseStore, Liveness, NewEvent, Pieces, Repair, Result,
-    SeqNum, SessionId, SessionIds, SessionRef, Snapshot, SnapshotStore, Snapshots, Upkeep,
+    AppendCondition, Backend, BlobId, BlobInfo, BlobStore, Chunks, Error, EventLog, FencingToken,
+    Finding, Head, Kind, Lease, LeaseRequest, LeaseStore, Liveness, NewEvent, Pieces, Repair,
+    Result, SeqNum, SessionId, SessionIds, SessionRef, Snapshot, SnapshotStore, Snapshots, Upkeep,
 };
+use tempfile::TempDir;
+
+use super::journal::Journal;
+
+/// The name of the copy.
+const COPY: &str = "copy";
 
 /// What is wrong with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,6 +27,8 @@ pub(super) enum Fault {
     Unfenced,
     /// An append is acknowledged first, and handed on with the next call.
     Late,
+    /// What is acknowledged is written, and not flushed.
+    Unflushed,
 }
 
 type Pending = (SessionRef, Vec<NewEvent>, AppendCondition);
@@ -27,6 +37,8 @@ pub(super) struct Wrong {
     inner: Arc<dyn Backend>,
     fault: Fault,
     pending: Mutex<Option<Pending>>,
+    /// Where the store really is, and the folder that has a copy of it.
+    copied: Option<(TempDir, PathBuf)>,
 }
 
 impl Wrong {
@@ -35,7 +47,31 @@ impl Wrong {
             inner,
             fault,
             pending: Mutex::new(None),
+            copied: None,
         }
+    }
+
+    /// A journal elsewhere, which is copied to the folder and not flushed there.
+    pub(super) async fn unflushed(dir: &Path) -> Result<Self> {
+        let failed = |e| Error::unavailable("the copy can't be opened").with_source(e);
+        let real = tempfile::tempdir().map_err(failed)?;
+        if let Ok(copy) = fs::read(dir.join(COPY)) {
+            fs::write(real.path().join("journal"), copy).map_err(failed)?;
+        }
+        let journal = Journal::open(real.path()).await.map_err(failed)?;
+        let mut wrong = Self::new(Arc::new(journal), Fault::Unflushed);
+        wrong.copied = Some((real, dir.to_owned()));
+        Ok(wrong)
+    }
+
+    /// What was just done is copied before it is acknowledged.
+    fn copy(&self) -> Result<()> {
+        let Some((real, dir)) = &self.copied else {
+            return Ok(());
+        };
+        let journal = fs::read(real.path().join("journal"));
+        let copied = journal.and_then(|journal| fs::write(dir.join(COPY), journal));
+        copied.map_err(|e| Error::indeterminate("the copy was not written").with_source(e))
     }
 
     /// The store, with all that was acknowledged handed on to it.
@@ -67,7 +103,8 @@ impl Drop for Wrong {
 #[async_trait]
 impl EventLog for Wrong {
     async fn create(&self, session: &SessionRef) -> Result<()> {
-        self.caught_up().await?.create(session).await
+        self.caught_up().await?.create(session).await?;
+        self.copy()
     }
 
     async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)> {
@@ -85,6 +122,10 @@ impl EventLog for Wrong {
             let mut with = with;
             with.token = None;
             return inner.append(session, events, with).await;
+        }
+        if self.fault == Fault::Unflushed {
+            let range = inner.append(session, events, with).await?;
+            return self.copy().map(|()| range);
         }
         let start = inner.head(&session.id).await?.1.tail;
         let end = SeqNum::new(start.get() + events.len() as u64);
@@ -113,7 +154,8 @@ impl EventLog for Wrong {
 #[async_trait]
 impl LeaseStore for Wrong {
     async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
-        self.caught_up().await?.acquire(session, request).await
+        let lease = self.caught_up().await?.acquire(session, request).await?;
+        self.copy().map(|()| lease)
     }
 
     async fn renew(&self, lease: &mut Lease, ttl: Duration) -> Result<()> {

@@ -51,6 +51,14 @@ pub(super) const LAWS: &[Law] = &[
     ),
     law!(
         Harness,
+        l0_known_stores_without_power_get_their_verdicts,
+        "When the power goes, a store that is known to be good passes, and one that is known to flush nothing fails.",
+        Durable,
+        Folder,
+        Calls
+    ),
+    law!(
+        Harness,
         l0_known_failures_are_laws,
         "Each law that the subject is known to break, and each that need not be measured, exists."
     ),
@@ -67,7 +75,14 @@ async fn l0_known_stores_get_their_verdicts(bench: &Bench) -> Held {
 
 async fn l0_killed_known_stores_get_their_verdicts(bench: &Bench) -> Held {
     let law = "g03_killed_appends_leave_a_prefix";
+    let ended = Process::start(bench, &bench.place, "hello", None, None)?.end()?;
+    ended.sound()?;
     known::verdicts(bench, &[(law, Known::GoodFiles, Known::Late)])
+}
+
+async fn l0_known_stores_without_power_get_their_verdicts(bench: &Bench) -> Held {
+    let law = "g03_power_loss_leaves_a_prefix";
+    known::verdicts(bench, &[(law, Known::GoodFiles, Known::Unflushed)])
 }
 
 async fn l0_known_failures_are_laws(bench: &Bench) -> Held {

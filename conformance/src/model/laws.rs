@@ -109,7 +109,7 @@ async fn open(bench: &Bench, place: &Place) -> Held<Vec<Handle>> {
 
 /// Runs commands on a fresh place and on a fresh reference, and compares what is seen.
 async fn play(bench: &Bench, commands: &[Command]) -> Held {
-    let place = bench.new_place()?;
+    let place = bench.quick_place()?;
     let can = Can {
         force: bench.subject.forced_leases == Capability::Yes,
         drop_leases: bench.subject.prompt_leases == Capability::Yes,

@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod history;
 mod leases;
+mod meeting;
 mod processes;
 mod sessions;
 mod stopped;

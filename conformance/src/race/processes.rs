@@ -49,7 +49,8 @@ fn race(
 ) -> Held<Vec<Op>> {
     let mut children = Vec::new();
     for who in 1..=processes {
-        let child = Process::start(bench, place, &role.work(who, steps), None, None)?;
+        let work = role.work(who, steps, processes, who == 1 && kill.is_some());
+        let child = Process::start(bench, place, &work, None, None)?;
         children.push(child);
     }
     for child in &mut children {
@@ -69,8 +70,12 @@ fn race(
     if let Some(lines) = kill {
         let first = children.remove(0);
         let mut told = Vec::new();
-        for _ in 0..lines {
-            told.extend(first.next()?);
+        while (told.len() as u64) < lines {
+            match first.next()? {
+                // It has done everything, and waits.
+                None | Some(Told::Done(..)) => break,
+                Some(next) => told.push(next),
+            }
         }
         let mut end = first.kill()?;
         told.append(&mut end.told);

@@ -3,6 +3,7 @@
 use super::check;
 use super::clock::Clock;
 use super::history::{Got, Op, Pen, What, merged};
+use super::meeting::Meeting;
 use super::threads::looks;
 use super::worker::{Role, Worker, numbers, session};
 use crate::Law;
@@ -48,7 +49,13 @@ async fn one(bench: &Bench, round: u64) -> Held {
     let store = (bench.subject.open)(&place).await?;
     store.create(&session()?).await?;
     let mut did = Vec::new();
-    let mut child = Process::start(bench, &place, &Role::Holder.work(1, 0), None, None)?;
+    let mut child = Process::start(
+        bench,
+        &place,
+        &Role::Holder.work(1, 0, 1, false),
+        None,
+        None,
+    )?;
     let grant = until(&child, &mut did, |told| matches!(told, Told::Done(1, _)))?;
     let Told::Done(_, Some(old)) = grant else {
         return Err(breach(format!("the holder got no token: {grant:?}")));
@@ -74,6 +81,7 @@ async fn one(bench: &Bench, round: u64) -> Held {
         session: session()?,
         pen: Pen::new(Clock::of(place.dir())?, 2, write),
         who: 2,
+        meeting: Meeting::alone(),
     };
     let lease = mine.acquire(true).await?;
     let lease = lease.ok_or_else(|| breach("a forced lease was refused"))?;

@@ -1,5 +1,8 @@
 //! The laws of tasks and threads in one process.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +13,7 @@ use sessionlog_core::Store;
 use super::check::Looks;
 use super::clock::Clock;
 use super::history::{Got, Op, Pen, What, merged, overlaps};
+use super::meeting::Meeting;
 use super::worker::{Role, Worker, numbers, session};
 use super::{check, leases, sessions};
 use crate::bench::{Bench, Handle};
@@ -61,7 +65,7 @@ async fn opened(bench: &Bench, place: &Place) -> Held<Vec<Handle>> {
 
 /// Two tasks on each of four threads, on the handles in turn; their history.
 fn race(bench: &Bench, handles: &[Handle], role: Role, steps: u64) -> Held<Vec<Op>> {
-    let clock = Clock::threads();
+    let (clock, come) = (Clock::threads(), Arc::default());
     let written: Arc<Mutex<Vec<Op>>> = Arc::default();
     let worker = |who: u64| {
         let written = Arc::clone(&written);
@@ -79,6 +83,7 @@ fn race(bench: &Bench, handles: &[Handle], role: Role, steps: u64) -> Held<Vec<O
             session: session()?,
             pen: Pen::new(clock.share()?, who, write),
             who,
+            meeting: Meeting::of_threads(&come, 8),
         })
     };
     let mut threads = Vec::new();
@@ -221,11 +226,18 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
     let handles = opened(bench, &place).await?;
     let (writers, each) = (3, bench.options.budget.of(20, 40, 400));
     let total = writers * each;
+    // Whether a follower is at the end and waits, or is over.
+    let rests: Vec<_> = handles.iter().map(|_| AtomicBool::new(false)).collect();
     let write = async |who: u64| {
         for n in 0..each {
-            // Followers come to the end meanwhile, and wait.
-            if n % 4 == 3 {
-                Delay::new(Duration::from_millis(3)).await;
+            // Now and then, and at last, nobody goes on before all followers have come to the end.
+            if n % 4 == 3 || n + 1 == each {
+                for _ in 0..bench.options.patience {
+                    if rests.iter().all(|rests| rests.load(Ordering::SeqCst)) {
+                        break;
+                    }
+                    Delay::new(Duration::from_millis(1)).await;
+                }
             }
             let number = who * 1_000_000 + n;
             let store = handles
@@ -242,7 +254,7 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
         }
         Held::Ok(true)
     };
-    let follow = async |store: &Handle| {
+    let follow = async |store: &Handle, rests: &AtomicBool| {
         let opened = Store::shared(Handle::clone(store))
             .open(&session()?.id)
             .await?;
@@ -250,8 +262,17 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
         let mut ids = Vec::new();
         for n in 0..total {
             let end = crate::bench::Ask::end(store, &session()?).await?;
-            bench.sometimes(WAITED, u64::from(end.tail == at(n)));
-            let next = patient(bench.options.patience, follower.next()).await;
+            let at_end = end.tail <= at(n);
+            let mut next = pin!(follower.next());
+            let next = poll_fn(|cx| {
+                let polled = next.as_mut().poll(cx);
+                if at_end && polled.is_pending() {
+                    bench.sometimes(WAITED, u64::from(!rests.swap(true, Ordering::SeqCst)));
+                }
+                polled
+            });
+            let next = patient(bench.options.patience, next).await;
+            rests.store(false, Ordering::SeqCst);
             let event = match next {
                 Some(Some(event)) => event?,
                 other => {
@@ -277,8 +298,15 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
         let run = move || Box::pin(write(who)) as LocalBoxFuture<'_, Held<bool>>;
         Box::new(run) as Made<'_>
     });
-    let following = handles.iter().map(|handle| {
-        let run = move || Box::pin(follow(handle)) as LocalBoxFuture<'_, Held<bool>>;
+    let following = handles.iter().zip(&rests).map(|(handle, rests)| {
+        let run = move || {
+            let followed = async move {
+                let followed = follow(handle, rests).await;
+                rests.store(true, Ordering::SeqCst);
+                followed
+            };
+            Box::pin(followed) as LocalBoxFuture<'_, Held<bool>>
+        };
         Box::new(run) as Made<'_>
     });
     for outcome in bench.on_threads_made(writing.chain(following)) {

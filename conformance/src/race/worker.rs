@@ -9,6 +9,7 @@ use sessionlog_core::{AppendCondition, Error, ErrorKind, FencingToken, Lease, Re
 use super::check::seen;
 use super::clock::Clock;
 use super::history::{Got, Pen, What};
+use super::meeting::Meeting;
 use crate::Place;
 use crate::bench::{Ask, Handle};
 use crate::breach::{End, Held, breach};
@@ -42,10 +43,12 @@ impl Role {
         (Self::Holder, "holder"),
     ];
 
-    /// The work that a child is asked for.
-    pub(super) fn work(self, who: u64, steps: u64) -> String {
+    /// The work that a child is asked for: one of so many. The last word says whether it waits to be
+    /// killed when it is done.
+    pub(super) fn work(self, who: u64, steps: u64, all: u64, waits: bool) -> String {
         let name = Self::ALL.iter().find(|(role, _)| *role == self);
-        format!("race {} {who} {steps}", name.map_or("", |(_, name)| name))
+        let name = name.map_or("", |(_, name)| name);
+        format!("race {name} {who} {steps} {all} {}", u8::from(waits))
     }
 }
 
@@ -55,13 +58,14 @@ pub(super) struct Worker {
     pub(super) session: SessionRef,
     pub(super) pen: Pen,
     pub(super) who: u64,
+    pub(super) meeting: Meeting,
 }
 
 /// The child's side: opens the store, says so, waits for a line, and works.
 pub(crate) async fn child(subject: Erased, place: &Place, work: &str) -> Held {
     let broken = || End::Broken(format!("there is no such work: {work}"));
     let words: Vec<&str> = work.split(' ').collect();
-    let [_, name, who, steps] = words.as_slice() else {
+    let [_, name, who, steps, all, waits] = words.as_slice() else {
         return Err(broken());
     };
     let role = Role::ALL.iter().find(|(_, known)| known == name);
@@ -74,13 +78,19 @@ pub(crate) async fn child(subject: Erased, place: &Place, work: &str) -> Held {
         session: session()?,
         pen: Pen::new(Clock::of(place.dir())?, who, write),
         who,
+        meeting: Meeting::of_processes(place.dir(), number(all)?)?,
     };
     tell(&Told::Done(0, None));
     if *role == Role::Holder {
         return worker.hold().await;
     }
     line()?;
-    worker.run(*role, steps).await
+    worker.run(*role, steps).await?;
+    if *waits == "1" {
+        tell(&Told::Done(1, None));
+        line()?;
+    }
+    Ok(())
 }
 
 /// Whether a line came before the end of the input.
@@ -118,8 +128,13 @@ impl Worker {
     async fn write(&mut self, step: u64) -> Held {
         match step % 5 {
             2 => {
+                // The first time all see the same tail, and append there at once: one can have it.
+                let meet = step == 2;
+                if meet {
+                    self.meeting.all().await?;
+                }
                 let tail = self.head().await?;
-                self.append(step, Some(tail), None).await?;
+                self.append_with(step, Some(tail), None, meet).await?;
             }
             4 => self.read().await?,
             _ => drop(self.append(step, None, None).await?),
@@ -128,7 +143,13 @@ impl Worker {
     }
 
     async fn drive(&mut self, step: u64) -> Held {
-        let Some(lease) = self.acquire(false).await? else {
+        // The first time all ask at once, and who gets it keeps it until all have their answers.
+        let meet = step == 0;
+        let lease = self.acquire_with(false, meet).await?;
+        if meet {
+            self.meeting.all().await?;
+        }
+        let Some(lease) = lease else {
             Delay::new(Duration::from_millis(2)).await;
             return Ok(());
         };
@@ -166,6 +187,17 @@ impl Worker {
         tail: Option<u64>,
         token: Option<FencingToken>,
     ) -> Held<Got> {
+        self.append_with(step, tail, token, false).await
+    }
+
+    /// An append; all others may come to it before it is done.
+    async fn append_with(
+        &mut self,
+        step: u64,
+        tail: Option<u64>,
+        token: Option<FencingToken>,
+        meet: bool,
+    ) -> Held<Got> {
         let (first, count) = (self.who * 1_000_000 + step * 4, 1 + step % 3);
         let what = |got| What::Append {
             first,
@@ -175,6 +207,9 @@ impl Worker {
             got,
         };
         let op = self.pen.begin(what(Got::Unknown))?;
+        if meet {
+            self.meeting.all().await?;
+        }
         let mut condition = AppendCondition::NONE;
         condition.tail = tail.map(at);
         condition.token = token;
@@ -205,8 +240,15 @@ impl Worker {
     }
 
     pub(super) async fn acquire(&mut self, forced: bool) -> Held<Option<Lease>> {
+        self.acquire_with(forced, false).await
+    }
+
+    async fn acquire_with(&mut self, forced: bool, meet: bool) -> Held<Option<Lease>> {
         let what = |token| What::Acquire { forced, token };
         let op = self.pen.begin(what(None))?;
+        if meet {
+            self.meeting.all().await?;
+        }
         let mut wanted = request(&format!("worker {}", self.who))?;
         if forced {
             wanted = wanted.forced();
@@ -226,8 +268,9 @@ impl Worker {
     async fn keep(&mut self, step: u64) -> Held {
         let own = |step: u64| format!("own-{}-{step}", self.who);
         let (now, before) = (own(step), step.checked_sub(1).map(own));
-        self.create(&now, step).await?;
-        self.create(&format!("shared-{step}"), step).await?;
+        self.create(&now, step, false).await?;
+        self.create(&format!("shared-{step}"), step, step == 0)
+            .await?;
         self.list().await?;
         if let Some(before) = before {
             self.delete(&before, step - 1).await?;
@@ -241,7 +284,7 @@ impl Worker {
         Ok((number, life(name, number)?))
     }
 
-    async fn create(&mut self, name: &str, step: u64) -> Held {
+    async fn create(&mut self, name: &str, step: u64, meet: bool) -> Held {
         let (number, session) = self.life(name, step)?;
         let what = |made| What::Create {
             name: name.to_owned(),
@@ -249,6 +292,9 @@ impl Worker {
             made,
         };
         let op = self.pen.begin(what(None))?;
+        if meet {
+            self.meeting.all().await?;
+        }
         let made = match patiently(async || self.store.create(&session).await).await {
             Ok(()) => true,
             Err(error) if matches!(error.kind(), ErrorKind::Conflict { .. }) => false,

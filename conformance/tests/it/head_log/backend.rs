@@ -18,24 +18,28 @@ fn line(session: &SessionRef, token: Token, change: Change) -> Entry {
 }
 
 impl HeadLog {
-    /// The session as it is now.
-    async fn present(&self, id: &SessionId) -> Result<Memory> {
+    /// What the session answers as it is now. Nobody writes to it meanwhile: who appends tries it
+    /// in the same memory before anybody may see it.
+    async fn asked<T>(&self, id: &SessionId, ask: impl FnOnce(&Memory) -> T) -> Result<T> {
         let cell = self.session(id);
         let mut seen = cell.lock().await;
         self.look(id, &mut seen).await?;
-        let memory = seen.as_ref().map(|view| view.memory.clone());
-        Ok(memory.unwrap_or_default())
+        let nothing = Memory::new();
+        Ok(ask(seen.as_ref().map_or(&nothing, |view| &view.memory)))
     }
 
     /// A stream from the session as it is when it is first polled.
     fn streamed<T: Send + 'static>(
         &self,
         id: &SessionId,
-        read: impl FnOnce(Memory) -> BoxStream<'static, Result<T>> + Send + 'static,
+        read: impl FnOnce(&Memory) -> BoxStream<'static, Result<T>> + Send + 'static,
     ) -> BoxStream<'static, Result<T>> {
         let (log, id) = (self.clone(), id.clone());
-        let present = async move { log.present(&id).await.map(read) };
-        stream::once(present).try_flatten().boxed()
+        let all = async move {
+            let all = |memory: &Memory| now(read(memory).collect::<Vec<_>>());
+            log.asked(&id, all).await.map(stream::iter)
+        };
+        stream::once(all).try_flatten().boxed()
     }
 }
 
@@ -48,7 +52,7 @@ impl EventLog for HeadLog {
     }
 
     async fn head(&self, id: &SessionId) -> Result<(SessionRef, Head)> {
-        self.present(id).await?.head(id).await
+        self.asked(id, |memory| now(memory.head(id))).await?
     }
 
     async fn append(
@@ -133,12 +137,9 @@ impl LeaseStore for HeadLog {
     }
 
     async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
-        let memory = self.present(&lease.session.id).await?;
-        let condition = AppendCondition::with(lease.token);
-        memory
-            .append(&lease.session, Vec::new(), condition)
-            .await
-            .map(drop)
+        let (of, condition) = (&lease.session, AppendCondition::with(lease.token));
+        let checked = |memory: &Memory| now(memory.append(of, Vec::new(), condition));
+        self.asked(&of.id, checked).await?.map(drop)
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
@@ -165,7 +166,8 @@ impl LeaseStore for HeadLog {
     }
 
     async fn holder(&self, session: &SessionRef) -> Result<Liveness> {
-        self.present(&session.id).await?.holder(session).await
+        let holder = |memory: &Memory| now(memory.holder(session));
+        self.asked(&session.id, holder).await?
     }
 }
 
@@ -194,8 +196,8 @@ impl SnapshotStore for HeadLog {
         version: u32,
         bound: SeqNum,
     ) -> Result<Option<Snapshot>> {
-        let memory = self.present(&session.id).await?;
-        memory.latest(session, projection, version, bound).await
+        let latest = |memory: &Memory| now(memory.latest(session, projection, version, bound));
+        self.asked(&session.id, latest).await?
     }
 
     fn scan(&self, projection: &Kind, version: u32) -> Snapshots {
@@ -203,7 +205,7 @@ impl SnapshotStore for HeadLog {
         self.sessions()
             .and_then(move |id| {
                 let (log, projection) = (log.clone(), projection.clone());
-                async move { Ok(log.present(&id).await?.scan(&projection, version)) }
+                async move { Ok(log.streamed(&id, move |memory| memory.scan(&projection, version))) }
             })
             .try_flatten()
             .boxed()
@@ -249,7 +251,8 @@ impl Upkeep for HeadLog {
     }
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
-        self.present(id).await?.repair(id, apply).await
+        self.asked(id, |memory| now(memory.repair(id, apply)))
+            .await?
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {

@@ -29,9 +29,13 @@ fn whole(text: &[u8]) -> usize {
     len
 }
 
-/// Whether there is damage: a torn last line is none.
+/// Whether there is damage: a last line that is torn is none, without its end or with zeros in it.
 fn is_damaged(text: &[u8]) -> bool {
-    text[whole(text)..].contains(&b'\n')
+    let rest = &text[whole(text)..];
+    match rest.iter().position(|b| *b == b'\n') {
+        None => false,
+        Some(end) => end + 1 < rest.len() || !rest.contains(&0),
+    }
 }
 
 /// The same lines with the checksums that they should have.

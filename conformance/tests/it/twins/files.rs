@@ -132,6 +132,7 @@ twins! { "files", over_files;
         g03_names_rest_on_flushes_of_their_folders,
         g04_any_commands_show_what_the_reference_shows,
         g07_a_killed_holder_leaves_its_token,
+        g07_damage_brings_no_token_back,
         g07_power_loss_takes_no_token_back,
         g07_tokens_grow_over_a_reopen,
         g09_a_killed_holder_is_replaced_at_once,
@@ -147,6 +148,7 @@ twins! { "files", over_files;
         g08_fencing_stale_put_is_refused,
         g11_killed_snapshots_and_blobs_are_whole_or_absent,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
+        g15_damage_gives_the_right_answer_or_an_error,
     ]
 }
 

@@ -15,9 +15,12 @@ const NO_LIMITS: &[&str] = &[
 ];
 const KNOWS_LAWS_THAT_ARE_NOT: &[&str] = &["l0_known_failures_are_laws"];
 const POLLS_NOTHING: &[&str] = &[
+    "l0_file_calls_are_seen",
     "l0_known_failures_are_laws",
     "l0_known_stores_get_their_verdicts",
+    "l0_known_stores_without_power_get_their_verdicts",
     "l0_places_are_apart",
+    "l0_the_place_is_used",
 ];
 
 /// The twins and the laws that they must fail.
@@ -92,7 +95,7 @@ fn polls_nothing() {
     struct Twin;
     impl Subject for Twin {
         type Backend = Memory;
-        const MEDIUM: Medium = Medium::Memory;
+        const MEDIUM: Medium = Medium::Directory;
         async fn open(place: &Place) -> Result<Memory> {
             Ok(place.keep(Memory::new))
         }

@@ -5,14 +5,13 @@
 //! is brought to the place before it is acknowledged.
 
 mod mirror;
-pub(crate) mod mirrored;
 
-use sessionlog_conformance::{Capability, Law, Level, Medium, Options, Place, Subject};
+use sessionlog_conformance::{Capability, Law, Level, Medium, Options, Place, Subject, run_some};
 use sessionlog_core::Result;
 
 use super::must_fail_some;
+use crate::specimens::mirrored::Mirrored;
 use mirror::{Fault, Mirror};
-use mirrored::Mirrored;
 
 /// What these can fail: a kill takes nothing that was written.
 fn wanted(law: &Law) -> bool {
@@ -45,6 +44,37 @@ fn a_mirror_without_a_fault_passes() {
     struct Twin;
     mirrored!(Twin, None);
     must_fail_some::<Twin>(&Options::smoke(), &[], wanted);
+}
+
+/// What is saved of a failure shows it again: of a power loss the same folder, and nothing else.
+#[test]
+fn a_saved_failure_is_seen_again() {
+    struct Twin;
+    mirrored!(Twin, NoFlush);
+    let folder = tempfile::tempdir().unwrap();
+    for (id, most) in [
+        ("g03_power_loss_leaves_a_prefix", 1),
+        ("g13_a_file_call_that_fails_loses_nothing", 10),
+    ] {
+        let options = Options::smoke().with_artefacts(folder.path());
+        let report = run_some::<Twin>(&options, |law| law.id == id);
+        let first = &report.outcomes[0];
+        let file = first.artefact.as_ref().unwrap();
+        let options = Options::smoke().with_replay(file);
+        let report = run_some::<Twin>(&options, |law| law.id == id);
+        let again = &report.outcomes[0];
+        assert_eq!(again.verdict.name(), "FAILED", "{again}");
+        assert_eq!(again.verdict, first.verdict);
+        assert!(again.sometimes["power losses"] <= most, "{again:?}");
+        // No step is left that is not needed: one session, one append.
+        let steps = first
+            .verdict
+            .reason()
+            .unwrap_or_default()
+            .matches("append")
+            .count();
+        assert!((1..=3).contains(&steps), "{first}");
+    }
 }
 
 macro_rules! power_twins {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sessionlog_core::Sum;
 
 use super::super::files::private_file;
-use super::mirrored::Keep;
+use crate::specimens::mirrored::Keep;
 
 /// What is wrong with the writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::must;
-use crate::twins::power::mirrored::Keep;
+use super::mirrored::Keep;
 
 /// A journal in a table, a line a row.
 struct Table {
@@ -87,28 +86,3 @@ specimen!(
     DeleteFull,
     |dir: &Path| Table::open(dir, "DELETE", "FULL")
 );
-
-#[test]
-fn wal_and_full_is_durable() {
-    must::<WalFull>(&[]);
-}
-
-#[test]
-fn delete_and_extra_is_durable() {
-    must::<DeleteExtra>(&[]);
-}
-
-#[test]
-fn wal_and_normal_loses_acknowledged_commits() {
-    must::<WalNormal>(&["g03_power_loss_leaves_a_prefix"]);
-}
-
-#[test]
-fn off_loses_acknowledged_commits() {
-    must::<WalOff>(&["g03_power_loss_leaves_a_prefix"]);
-}
-
-#[test]
-fn delete_and_full_loses_acknowledged_commits() {
-    must::<DeleteFull>(&["g03_power_loss_leaves_a_prefix"]);
-}

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
-use super::must;
-use crate::twins::power::mirrored::Keep;
+use super::mirrored::Keep;
 
 const LINES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("lines");
 
@@ -77,13 +76,3 @@ specimen!(
     None,
     |dir: &Path| Rows::open(dir, Durability::None)
 );
-
-#[test]
-fn a_database_that_is_created_in_its_place_may_never_open() {
-    must::<Immediate>(&["g03_power_loss_leaves_a_prefix"]);
-}
-
-#[test]
-fn without_durability_commits_are_lost() {
-    must::<None>(&["g03_power_loss_leaves_a_prefix"]);
-}

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -15,7 +15,6 @@ use sessionlog_core::{
 };
 use tempfile::TempDir;
 
-use super::super::lock;
 use crate::custom_backend::{Journal, strays};
 
 /// A store of one handle.
@@ -42,7 +41,11 @@ impl Mirrored {
     pub(crate) async fn open(dir: &Path, mirror: io::Result<Box<dyn Keep>>) -> Result<Self> {
         let unavailable = |e| Error::unavailable("the twin can't be opened").with_source(e);
         let mirror = mirror.map_err(unavailable)?;
-        let hidden = tempfile::tempdir().map_err(unavailable)?;
+        // Nothing is lost there: it is as good in memory, where a flush costs nothing.
+        let memory = tempfile::tempdir_in("/dev/shm");
+        let hidden = memory
+            .or_else(|_| tempfile::tempdir())
+            .map_err(unavailable)?;
         fs::write(hidden.path().join("journal"), mirror.content()).map_err(unavailable)?;
         let inner = Journal::open(hidden.path()).await.map_err(unavailable)?;
         Ok(Self {
@@ -60,9 +63,13 @@ impl Mirrored {
         self
     }
 
+    fn mirror(&self) -> MutexGuard<'_, Option<Box<dyn Keep>>> {
+        self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// After a failure the journal in memory may be ahead of the place: nobody sees it.
     fn serves(&self) -> Result<()> {
-        match *lock(&self.mirror) {
+        match *self.mirror() {
             Some(_) => Ok(()),
             None => Err(Error::unavailable("a write failed, open the store again")),
         }
@@ -74,7 +81,7 @@ impl Mirrored {
         let made = made.await;
         let lost = |e| Error::indeterminate("the place was not written").with_source(e);
         let content = fs::read(self.hidden.path().join("journal")).map_err(lost)?;
-        let mut slot = lock(&self.mirror);
+        let mut slot = self.mirror();
         if let Some(mut mirror) = slot.take() {
             mirror.bring(content).map_err(lost)?;
             *slot = Some(mirror);

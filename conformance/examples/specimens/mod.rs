@@ -1,9 +1,7 @@
 //! Known configurations of databases that others use, each with what the suite must see in it: the
 //! good ones pass, the bad ones fail. What they keep is the journal of the tutorial's backend.
 
-use sessionlog_conformance::{Capability, Law, Level, Options, Subject};
-
-use crate::twins::power::mirrored::Mirrored;
+use sessionlog_conformance::{Capability, Law, Level};
 
 /// The laws that tell one configuration from another.
 pub(crate) fn of_power(law: &Law) -> bool {
@@ -17,7 +15,7 @@ macro_rules! specimen {
         pub(crate) struct $name;
 
         impl sessionlog_conformance::Subject for $name {
-            type Backend = $crate::twins::power::mirrored::Mirrored;
+            type Backend = $crate::specimens::mirrored::Mirrored;
             const MEDIUM: sessionlog_conformance::Medium =
                 sessionlog_conformance::Medium::Directory;
             const SEVERAL_HANDLES: sessionlog_conformance::Capability = $crate::specimens::ONE;
@@ -29,31 +27,17 @@ macro_rules! specimen {
             ) -> sessionlog_core::Result<Self::Backend> {
                 let dir = place.dir();
                 let kept = $keep(dir).map(|kept| {
-                    Box::new(kept) as Box<dyn $crate::twins::power::mirrored::Keep>
+                    Box::new(kept) as Box<dyn $crate::specimens::mirrored::Keep>
                 });
-                $crate::twins::power::mirrored::Mirrored::open(dir, kept).await
+                $crate::specimens::mirrored::Mirrored::open(dir, kept).await
             }
         }
     };
 }
 
-mod redb;
-mod sqlite;
+pub(crate) mod mirrored;
+pub(crate) mod objects;
+pub(crate) mod redb;
+pub(crate) mod sqlite;
 
 const ONE: Capability = Capability::No("it is a specimen of one handle");
-
-/// A configuration upholds every law of power loss, or fails some and these at least.
-fn must<S: Subject<Backend = Mirrored>>(fail: &[&str]) {
-    let report = sessionlog_conformance::run_some::<S>(&Options::smoke(), of_power);
-    let red = report.outcomes.iter().filter(|o| !o.verdict.is_green());
-    let red: Vec<_> = red.map(|o| o.law).collect();
-    if fail.is_empty() {
-        assert!(red.is_empty(), "this is a good one:\n{report}");
-    }
-    for law in fail {
-        assert!(
-            red.contains(law),
-            "{law} must fail, and these did: {red:#?}"
-        );
-    }
-}
