@@ -280,19 +280,13 @@ fn refused(id: &SessionId, error: &Error) -> Held {
 }
 
 impl Context {
-    /// The newest token as a file of another time or of another session may have it: where nothing
-    /// in the file says whose it is, nobody can tell that it was a larger one.
+    /// The newest token as a file of another time may have it: where a file is wholly as it was,
+    /// nobody can tell that there was a larger one. What is another session's says so.
     fn oldest_token(&self, id: &SessionId) -> Option<u64> {
-        let token = |truths: &super::built::Truths, id: &SessionId| {
-            truths.get(id).map_or(0, |truth| truth.token)
+        let What::Older { stage } = &self.harm.what else {
+            return None;
         };
-        match &self.harm.what {
-            What::Older { stage } => Some(token(&self.built.stages.get(*stage)?.truths, id)),
-            What::OfFile { other } if self.built.owner(&self.harm.file) == Some(id) => {
-                let theirs = token(self.now(), self.built.owner(other)?);
-                Some(theirs.min(token(self.now(), id)))
-            }
-            _ => None,
-        }
+        let truths = &self.built.stages.get(*stage)?.truths;
+        Some(truths.get(id).map_or(0, |truth| truth.token))
     }
 }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_timer::Delay;
@@ -14,9 +15,9 @@ use super::check::Looks;
 use super::clock::Clock;
 use super::history::{Got, Op, Pen, What, merged, overlaps};
 use super::meeting::Meeting;
-use super::worker::{Role, Worker, numbers, session};
+use super::worker::{Role, Worker, numbers, patiently, session};
 use super::{check, leases, sessions};
-use crate::bench::{Bench, Handle};
+use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, ensure, ensure_eq};
 use crate::kill::happened;
 use crate::law::law;
@@ -226,6 +227,8 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
     let handles = opened(bench, &place).await?;
     let (writers, each) = (3, bench.options.budget.of(20, 40, 400));
     let total = writers * each;
+    // Who follows waits for nothing more when a writer has failed.
+    let failed = AtomicBool::new(false);
     // Whether a follower is at the end and waits, or is over.
     let rests: Vec<_> = handles.iter().map(|_| AtomicBool::new(false)).collect();
     let write = async |who: u64| {
@@ -245,12 +248,8 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
                 .cycle()
                 .nth(usize::try_from(who).unwrap_or(0));
             let store = store.ok_or_else(|| crate::breach::breach("no handle"))?;
-            crate::bench::Ask::put_events(
-                store,
-                &session()?,
-                crate::make::events(number..number + 1),
-            )
-            .await?;
+            let (session, batch) = (session()?, crate::make::events(number..number + 1));
+            patiently(async || Ask::put_events(store, &session, batch.clone()).await).await?;
         }
         Held::Ok(true)
     };
@@ -261,10 +260,14 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
         let mut follower = opened.follow(at(0));
         let mut ids = Vec::new();
         for n in 0..total {
-            let end = crate::bench::Ask::end(store, &session()?).await?;
+            let session = session()?;
+            let end = patiently(async || Ask::end(store, &session).await).await?;
             let at_end = end.tail <= at(n);
             let mut next = pin!(follower.next());
             let next = poll_fn(|cx| {
+                if failed.load(Ordering::SeqCst) {
+                    return Poll::Ready(None);
+                }
                 let polled = next.as_mut().poll(cx);
                 if at_end && polled.is_pending() {
                     bench.sometimes(WAITED, u64::from(!rests.swap(true, Ordering::SeqCst)));
@@ -295,7 +298,15 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
     };
     let (write, follow) = (&write, &follow);
     let writing = (0..writers).map(|who| {
-        let run = move || Box::pin(write(who)) as LocalBoxFuture<'_, Held<bool>>;
+        let failed = &failed;
+        let run = move || {
+            let written = async move {
+                let written = write(who).await;
+                failed.fetch_or(written.is_err(), Ordering::SeqCst);
+                written
+            };
+            Box::pin(written) as LocalBoxFuture<'_, Held<bool>>
+        };
         Box::new(run) as Made<'_>
     });
     let following = handles.iter().zip(&rests).map(|(handle, rests)| {

@@ -100,7 +100,7 @@ fn line() -> Held<bool> {
 }
 
 /// Asks again as long as nothing happened for want of something else.
-async fn patiently<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+pub(super) async fn patiently<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     for _ in 0..40 {
         match ask().await {
             Err(error) if *error.kind() == ErrorKind::Unavailable => {
