@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -227,8 +227,8 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
     let handles = opened(bench, &place).await?;
     let (writers, each) = (3, bench.options.budget.of(20, 40, 400));
     let total = writers * each;
-    // Who follows waits for nothing more when a writer has failed.
-    let failed = AtomicBool::new(false);
+    // How many writers have come to their end.
+    let done = AtomicU64::new(0);
     // Whether a follower is at the end and waits, or is over.
     let rests: Vec<_> = handles.iter().map(|_| AtomicBool::new(false)).collect();
     let write = async |who: u64| {
@@ -261,27 +261,37 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
         let mut ids = Vec::new();
         for n in 0..total {
             let session = session()?;
-            let end = patiently(async || Ask::end(store, &session).await).await?;
-            let at_end = end.tail <= at(n);
-            let mut next = pin!(follower.next());
-            let next = poll_fn(|cx| {
-                if failed.load(Ordering::SeqCst) {
-                    return Poll::Ready(None);
-                }
-                let polled = next.as_mut().poll(cx);
-                if at_end && polled.is_pending() {
-                    bench.sometimes(WAITED, u64::from(!rests.swap(true, Ordering::SeqCst)));
-                }
-                polled
-            });
-            let next = patient(bench.options.patience, next).await;
-            rests.store(false, Ordering::SeqCst);
-            let event = match next {
-                Some(Some(event)) => event?,
-                other => {
-                    return Err(crate::breach::breach(format!(
-                        "a follower got {other:?} instead of event {n} of {total}"
-                    )));
+            let event = loop {
+                let over = done.load(Ordering::SeqCst) == writers;
+                let end = patiently(async || Ask::end(store, &session).await).await?;
+                let at_end = end.tail <= at(n);
+                ensure!(
+                    !(over && at_end),
+                    "a log of {total} acknowledged events ends at {n}"
+                );
+                let mut next = pin!(follower.next());
+                let next = poll_fn(|cx| {
+                    let polled = next.as_mut().poll(cx);
+                    if at_end && polled.is_pending() {
+                        bench.sometimes(WAITED, u64::from(!rests.swap(true, Ordering::SeqCst)));
+                    }
+                    // Who looks now and then waits for nothing when nobody writes any more.
+                    let looks = !over && done.load(Ordering::SeqCst) == writers;
+                    match polled {
+                        Poll::Pending if looks => Poll::Ready(None),
+                        polled => polled.map(Some),
+                    }
+                });
+                let next = patient(bench.options.patience, next).await;
+                rests.store(false, Ordering::SeqCst);
+                match next {
+                    Some(Some(Some(event))) => break event?,
+                    Some(None) => {}
+                    other => {
+                        return Err(crate::breach::breach(format!(
+                            "a follower got {other:?} instead of event {n} of {total}"
+                        )));
+                    }
                 }
             };
             ensure_eq!(event.seq, at(n), "the next event of a follower");
@@ -298,11 +308,11 @@ async fn g16_followers_beside_writers_miss_nothing(bench: &Bench) -> Held {
     };
     let (write, follow) = (&write, &follow);
     let writing = (0..writers).map(|who| {
-        let failed = &failed;
+        let done = &done;
         let run = move || {
             let written = async move {
                 let written = write(who).await;
-                failed.fetch_or(written.is_err(), Ordering::SeqCst);
+                done.fetch_add(1, Ordering::SeqCst);
                 written
             };
             Box::pin(written) as LocalBoxFuture<'_, Held<bool>>
