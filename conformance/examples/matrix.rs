@@ -89,12 +89,16 @@ subject!(Objects, Bucket, Directory, |place: &Place| Ok(Bucket::new(
     sessionlog_backend_s3::Options::default()
 )), PROMPT_LEASES: objects::TIMED, PRIVATE_FILES: objects::UMASK, FINDS_LOST_ENDS: NEWEST);
 
+/// Asks some laws.
+type Run = fn(&Options, Wanted) -> Report;
+type Wanted = fn(&Law) -> bool;
+
 /// A row: what it says, whether it must be green, which laws are asked, and what runs.
 struct Row {
     name: &'static str,
     green: bool,
-    wanted: fn(&Law) -> bool,
-    run: fn(&Options, fn(&Law) -> bool) -> Report,
+    wanted: Wanted,
+    run: Run,
     child: fn() -> bool,
 }
 
