@@ -165,6 +165,7 @@ macro_rules! conformance {
             g11_object_faults_put_no_snapshot_ahead
             g17_object_faults_bring_nothing_back
             a01_object_faults_leave_blobs_whole_or_absent
+            g02_an_operation_given_up_among_requests_is_whole_or_absent
             g08_writers_that_take_over_among_object_faults_lose_nothing
             g17_a_delete_among_writers_and_object_faults_is_final
             g13_an_operation_ends_when_no_request_gets_through

@@ -41,7 +41,11 @@ laws! {
         "Whatever happens to requests, a deleted session stays deleted, and no content of it stays.",
         ForcedLeases;
     a01_object_faults_leave_blobs_whole_or_absent,
-        "Whatever happens to requests, a blob is whole or absent, and an acknowledged one is there.";
+        "Whatever happens to requests, a blob is whole or absent, an acknowledged one is there, and one whose removal was acknowledged is not.",
+        ForcedLeases;
+    g02_an_operation_given_up_among_requests_is_whole_or_absent,
+        "An operation whose future is dropped while a request of it is under way happens whole or not at all, and its handle goes on.",
+        ForcedLeases;
     g08_writers_that_take_over_among_object_faults_lose_nothing,
         "Writers that take a session from each other while requests are spoiled lose no acknowledged batch and double none.",
         ForcedLeases;

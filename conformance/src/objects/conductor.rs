@@ -1,7 +1,9 @@
 //! Decides what becomes of each request of a run, and keeps what was decided.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use futures_util::FutureExt;
 use futures_util::future::pending;
@@ -17,14 +19,6 @@ const ENDLESS: u64 = 400;
 pub(super) enum Plan {
     /// These requests meet these faults.
     Script(BTreeMap<u64, Fault>),
-    /// A path through the tree of all scripts: at each request its n-th fault, then the first.
-    Tree {
-        path: Vec<usize>,
-        /// The first so many requests may all meet faults.
-        depth: u64,
-        /// Further ones only until so many did.
-        few: u64,
-    },
     /// Requests meet faults by chance.
     Chance(Chance),
     /// Every request meets this fault that can.
@@ -72,15 +66,16 @@ pub(super) struct Taken {
     pub(super) client: usize,
     pub(super) request: Request,
     pub(super) fault: Fault,
-    choice: usize,
-    choices: usize,
 }
 
 struct State {
     armed: bool,
+    /// Requests are under way for a while, so that they can be given up.
+    lingering: bool,
+    /// Requests that were sent while they lingered.
+    sent: u64,
     plan: Plan,
     taken: Vec<Taken>,
-    faults: u64,
     /// Requests of the operation that each client is in.
     spent: BTreeMap<usize, u64>,
 }
@@ -92,9 +87,10 @@ impl Conductor {
     pub(super) fn new(plan: Plan) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State {
             armed: false,
+            lingering: false,
+            sent: 0,
             plan,
             taken: Vec::new(),
-            faults: 0,
             spent: BTreeMap::new(),
         })))
     }
@@ -106,6 +102,24 @@ impl Conductor {
     /// Spoils requests from now on, or no longer.
     pub(super) fn arm(&self, armed: bool) {
         self.lock().armed = armed;
+    }
+
+    /// Requests linger from now on, or no longer: each is pending once before it is sent, and once
+    /// before its answer comes.
+    pub(super) fn linger(&self, lingering: bool) {
+        self.lock().lingering = lingering;
+    }
+
+    /// How many requests were sent while they lingered.
+    pub(super) fn sent(&self) -> u64 {
+        self.lock().sent
+    }
+
+    async fn lingers(&self) {
+        let lingering = self.lock().lingering;
+        if lingering {
+            yielded().await;
+        }
     }
 
     /// A client begins an operation.
@@ -127,25 +141,32 @@ impl Conductor {
         stage: Option<&Stage>,
     ) -> Faulty {
         let (conductor, stage) = (Arc::clone(self), stage.cloned());
-        cloud.watched(Verdicts::eventual(move |request| {
+        let behind = Arc::clone(self);
+        let verdicts = Verdicts::eventual(move |request| {
             let (conductor, stage) = (Arc::clone(&conductor), stage.clone());
             let request = request.clone();
             async move {
                 if let Some(stage) = stage {
                     stage.turn(n).await;
                 }
+                conductor.lingers().await;
                 match conductor.decide(n, request) {
                     Some(fault) => fault,
                     None => pending().await,
                 }
             }
             .boxed()
+        });
+        cloud.watched(verdicts.with_answers(move || {
+            let conductor = Arc::clone(&behind);
+            async move { conductor.lingers().await }.boxed()
         }))
     }
 
     /// The fate of a request; `None` for one of an operation that has no end.
     fn decide(&self, client: usize, request: Request) -> Option<Fault> {
         let mut state = self.lock();
+        state.sent += u64::from(state.lingering);
         if !state.armed {
             return Some(Fault::None);
         }
@@ -156,32 +177,19 @@ impl Conductor {
         }
         let all = request.op.faults();
         let at = state.taken.len();
-        let met = state.faults;
-        let (fault, choice, choices) = match &mut state.plan {
-            Plan::Script(script) => {
-                let fault = script.get(&(at as u64)).copied();
-                (fault.unwrap_or_default(), 0, 1)
-            }
-            Plan::Tree { path, depth, few } => {
-                let open = (at as u64) < *depth || met < *few;
-                let choice = path.get(at).copied().unwrap_or(0);
-                let fault = all.get(choice).copied().unwrap_or_default();
-                (fault, choice, if open { all.len() } else { 1 })
-            }
-            Plan::Chance(chance) => (chance.fault(client, all), 0, 1),
+        let fault = match &mut state.plan {
+            Plan::Script(script) => script.get(&(at as u64)).copied().unwrap_or_default(),
+            Plan::Chance(chance) => chance.fault(client, all),
             Plan::Lasting(fault) => {
                 let kind = std::mem::discriminant(fault);
                 let can = all.iter().any(|f| std::mem::discriminant(f) == kind);
-                (if can { *fault } else { Fault::None }, 0, 1)
+                if can { *fault } else { Fault::None }
             }
         };
-        state.faults += u64::from(fault != Fault::None);
         state.taken.push(Taken {
             client,
             request,
             fault,
-            choice,
-            choices,
         });
         Some(fault)
     }
@@ -200,17 +208,22 @@ impl Conductor {
             .collect()
     }
 
-    /// The path behind the one that was taken, in the order of the tree; `None` behind the last.
-    pub(super) fn next_path(&self) -> Option<Vec<usize>> {
+    /// Whether any request met a fault.
+    pub(super) fn spoiled(&self) -> bool {
         let state = self.lock();
-        let last = state.taken.iter().rposition(|t| t.choice + 1 < t.choices)?;
-        let mut path: Vec<_> = state
-            .taken
-            .iter()
-            .take(last + 1)
-            .map(|t| t.choice)
-            .collect();
-        *path.last_mut()? += 1;
-        Some(path)
+        state.taken.iter().any(|taken| taken.fault != Fault::None)
     }
+}
+
+/// Is pending once.
+async fn yielded() {
+    let mut once = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut once, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

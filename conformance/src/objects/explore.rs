@@ -1,4 +1,4 @@
-//! All short scripts of faults, then random ones; the shortest that fails is told.
+//! All short scripts of faults, fewest faults first, then random ones; the shortest that fails is told.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::Fault;
-use super::conductor::{Chance, Conductor, Plan};
+use super::conductor::{Chance, Conductor, Plan, Taken};
 use super::play::Play;
 use crate::artefact::Artefact;
 use crate::bench::Bench;
@@ -29,7 +29,41 @@ pub(super) struct Search {
     pub(super) random: u64,
 }
 
-/// Runs some work with so many clients under all scripts of a search.
+impl Search {
+    /// The scripts that have one fault more, behind those of a run.
+    fn one_more(&self, script: &Script, taken: &[Taken], next: &mut Vec<Script>) {
+        let behind = script.keys().next_back().map_or(0, |last| last + 1);
+        for (at, taken) in (0..).zip(taken).skip_while(|(at, _)| *at < behind) {
+            if at >= self.depth && script.len() as u64 >= self.few {
+                break;
+            }
+            for fault in taken.request.op.faults().iter().skip(1) {
+                let mut more = script.clone();
+                more.insert(at, *fault);
+                next.push(more);
+            }
+        }
+    }
+}
+
+/// So many of them, from all over, and how many were left out.
+fn spread(all: Vec<Script>, room: usize) -> (Vec<Script>, u64) {
+    let len = all.len();
+    if len <= room {
+        return (all, 0);
+    }
+    // The n-th of the chosen begins the n-th of `room` stretches of equal length.
+    let chosen = all.into_iter().enumerate().filter(|(n, _)| {
+        let stretch = |n: usize| (n as u128 * room as u128).div_ceil(len as u128);
+        stretch(*n + 1) > stretch(*n)
+    });
+    let chosen: Vec<_> = chosen.map(|(_, script)| script).collect();
+    let left = (len - chosen.len()) as u64;
+    (chosen, left)
+}
+
+/// Runs some work with so many clients under all scripts of a search: those of no fault, of one, of
+/// two, and so on. If there are more than are to be tried, those of most faults are tried in part.
 pub(super) async fn search(
     bench: &Bench,
     clients: usize,
@@ -39,16 +73,29 @@ pub(super) async fn search(
     if let Some(script) = asked(bench)? {
         return told(bench, clients, script, &work).await;
     }
-    let mut path = Some(Vec::new());
     let mut scripts = 0;
-    while let Some(taken) = path.filter(|_| scripts < search.most) {
-        let plan = Plan::Tree {
-            path: taken,
-            depth: search.depth,
-            few: search.few,
-        };
-        path = one(bench, clients, plan, &work).await?.next_path();
-        scripts += 1;
+    let mut level = vec![Script::new()];
+    while !level.is_empty() {
+        let faults = level.first().map_or(0, Script::len);
+        let room = usize::try_from(search.most - scripts).unwrap_or(usize::MAX);
+        if faults <= 1 && level.len() > room {
+            return Err(End::NotMeasured(format!(
+                "{} scripts of one fault are more than the {} that were to be tried",
+                level.len(),
+                search.most
+            )));
+        }
+        let (some, left) = spread(level, room);
+        bench.sometimes("scripts left out", left);
+        let mut next = Vec::new();
+        for script in some {
+            let taken = one(bench, clients, Plan::Script(script.clone()), &work)
+                .await?
+                .taken();
+            scripts += 1;
+            search.one_more(&script, &taken, &mut next);
+        }
+        level = next;
     }
     bench.sometimes("scripts", scripts);
     for seed in 0..search.random {
@@ -166,5 +213,25 @@ pub(super) async fn guarded(bench: &Bench, run: impl Future<Output = Held>) -> H
         Ok(Some(outcome)) => outcome,
         Ok(None) => Err(breach("an operation waits, and nobody wakes it")),
         Err(_) => Err(breach("an operation panicked")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_left_out_everywhere() {
+        let all: Vec<_> = (0..100).map(|n| Script::from([(n, Fault::Lost)])).collect();
+        for room in [0, 1, 7, 99, 100, 101] {
+            let (chosen, left) = spread(all.clone(), room);
+            assert_eq!(chosen.len(), room.min(100));
+            assert_eq!(left, 100 - chosen.len() as u64);
+            let first = |script: &Script| *script.keys().next().unwrap();
+            for pair in chosen.windows(2) {
+                let step = first(&pair[1]) - first(&pair[0]);
+                assert!(step <= 100_u64.div_ceil(room as u64), "a gap of {step}");
+            }
+        }
     }
 }

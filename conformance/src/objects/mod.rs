@@ -36,8 +36,10 @@
 //! thresholds for whatever is merged, sealed or collected. A deadline for requests must be long: in
 //! worlds of several writers a request waits for its turn, by no clock.
 
+mod blobs;
 mod cloud;
 mod conductor;
+mod dropped;
 mod explore;
 mod finish;
 mod history;
@@ -53,6 +55,8 @@ mod worlds;
 mod wrapped;
 mod wrappers;
 
+pub(crate) use blobs::*;
+pub(crate) use dropped::*;
 pub(crate) use explore::Script;
 pub(crate) use outage::*;
 pub use request::{Fault, Op, Request};

@@ -162,7 +162,7 @@ impl<'a> Play<'a> {
                     self.bench.sometimes(UNKNOWN, 1);
                     continue;
                 }
-                Err(ErrorKind::Unavailable) => continue,
+                Err(ErrorKind::Unavailable) if self.may_fail() => continue,
                 Err(_) => return Err(odd("a create of a new id", &created)),
             }
             let there = self.observer.head(&session.id).await?.0;
@@ -199,7 +199,7 @@ impl<'a> Play<'a> {
                         self.bench.sometimes(UNKNOWN, 1);
                         continue;
                     }
-                    ErrorKind::Unavailable => continue,
+                    ErrorKind::Unavailable if self.may_fail() => continue,
                     ErrorKind::NotFound if self.dying(life) => return Ok(None),
                     // Somebody else was faster.
                     ErrorKind::LeaseHeld { .. } if self.others_asked(client, asked) => continue,
@@ -232,11 +232,17 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Whether another client's request for a lease was, or may still be, under way since then.
     fn others_asked(&self, client: usize, since: u64) -> bool {
         let history = self.history();
-        let others = history.wanted.iter().filter(|w| w.client != client);
-        let granted = history.grants.iter().any(|g| g.acked > since);
-        granted || others.count() > 0
+        let mut others = history.wanted.iter().filter(|w| w.client != client);
+        others.any(|w| w.ended.is_none_or(|ended| ended > since))
+    }
+
+    /// Whether an operation may say that it did not happen: no store refuses when nothing is wrong.
+    /// Of clients that do things at the same time some may have come too late too often.
+    pub(super) fn may_fail(&self) -> bool {
+        self.at_once || self.conductor.spoiled()
     }
 
     pub(super) fn dying(&self, life: usize) -> bool {
@@ -291,7 +297,7 @@ impl<'a> Play<'a> {
                 }
                 Answer::Unknown
             }
-            Err(ErrorKind::Unavailable) => Answer::Failed,
+            Err(ErrorKind::Unavailable) if self.may_fail() => Answer::Failed,
             Err(ErrorKind::Fenced { token: newer }) => {
                 let own = token.unwrap_or(u64::MAX);
                 ensure!(
@@ -415,11 +421,12 @@ impl<'a> Play<'a> {
                         life.dead.get_or_insert(now);
                     }
                     self.seen(life).await?;
+                    self.bench.sometimes("deletes", 1);
                     return Ok(true);
                 }
                 Err(ErrorKind::NotFound) => return Ok(false),
                 Err(ErrorKind::Indeterminate) => self.bench.sometimes(UNKNOWN, 1),
-                Err(ErrorKind::Unavailable) => {}
+                Err(ErrorKind::Unavailable) if self.may_fail() => {}
                 Err(ErrorKind::Fenced { .. } | ErrorKind::LeaseHeld { .. }) => return Ok(false),
                 Err(_) => return Err(odd("a delete", &deleted)),
             }

@@ -1,7 +1,6 @@
 //! What is done while requests are spoiled, and the laws of it.
 
-use bytes::Bytes;
-use sessionlog_core::{BlobId, Error, ErrorKind, FencingToken, Result, SeqNum, Snapshot};
+use sessionlog_core::{Error, ErrorKind, FencingToken, Result, SeqNum, Snapshot};
 
 use super::explore::{Search, search};
 use super::history::Saved;
@@ -11,7 +10,7 @@ use crate::breach::{End, Held, ensure, ensure_eq};
 use crate::make::{FOLD, life, noise, pieces, snapshot, span};
 
 /// The usual search: every fault at the first requests, few faults anywhere.
-fn usual(bench: &Bench) -> Search {
+pub(super) fn usual(bench: &Bench) -> Search {
     let budget = bench.options.budget;
     Search {
         depth: budget.of(2, 3, 6),
@@ -94,13 +93,18 @@ pub(crate) async fn g08_object_faults_let_no_old_writer_in(bench: &Bench) -> Hel
 }
 
 /// What a reader may be told while its requests are spoiled: what is there, or to try again.
-fn read_right<T: PartialEq + std::fmt::Debug>(what: &str, got: Result<T>, expected: &T) -> Held {
+fn read_right<T: PartialEq + std::fmt::Debug>(
+    play: &Play<'_>,
+    what: &str,
+    got: Result<T>,
+    expected: &T,
+) -> Held {
     match got {
         Ok(got) => {
             ensure_eq!(&got, expected, "{what}, read while requests were spoiled");
             Ok(())
         }
-        Err(error) if matches!(error.kind(), ErrorKind::Unavailable) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Unavailable) && play.may_fail() => Ok(()),
         Err(error) => Err(odd(what, &Err::<(), _>(error))),
     }
 }
@@ -140,23 +144,28 @@ pub(crate) async fn g04_object_faults_never_shorten_a_read(bench: &Bench) -> Hel
 
         let reader = play.client(1)?;
         let seen = play.bounded(1, reader.head(&session.id)).await?;
-        read_right("the head", seen, &(session.clone(), head))?;
+        read_right(play, "the head", seen, &(session.clone(), head))?;
         let read = play.bounded(1, reader.log(&session)).await?;
-        read_right("the log", read, &log)?;
+        read_right(play, "the log", read, &log)?;
         let some = play.bounded(1, reader.events(&session, span(3, 9))).await?;
-        read_right("a slice", some, &log.get(3..9).unwrap_or_default().to_vec())?;
+        read_right(
+            play,
+            "a slice",
+            some,
+            &log.get(3..9).unwrap_or_default().to_vec(),
+        )?;
         let ids = play.bounded(1, reader.ids()).await?;
-        read_right("the list", ids, &both)?;
+        read_right(play, "the list", ids, &both)?;
         let latest = async { reader.latest(&session, &FOLD, 1, SeqNum::MAX).await };
         match play.bounded(1, latest).await? {
             // Snapshots may be lost at any time.
             Ok(None) => {}
-            latest => read_right("the snapshot", latest, &Some(kept))?,
+            latest => read_right(play, "the snapshot", latest, &Some(kept))?,
         }
         let got = play
             .bounded(1, reader.blob(&session, blob, 0..u64::MAX))
             .await?;
-        read_right("a blob", got, &content)?;
+        read_right(play, "a blob", got, &content)?;
         Ok(())
     })
     .await?;
@@ -231,7 +240,8 @@ async fn save(play: &Play<'_>, client: usize, life: usize, token: u64, kept: Sna
             );
             Ok(())
         }
-        Err(ErrorKind::Unavailable | ErrorKind::Indeterminate) => Ok(()),
+        Err(ErrorKind::Indeterminate) => Ok(()),
+        Err(ErrorKind::Unavailable) if play.may_fail() => Ok(()),
         Err(ErrorKind::Fenced { .. }) if play.history().somebody_asked_since(token) => Ok(()),
         Err(_) => Err(odd("the save of a snapshot", &saved)),
     }
@@ -248,7 +258,7 @@ pub(crate) async fn g17_object_faults_bring_nothing_back(bench: &Bench) -> Held 
             play.append(0, batch).await?;
         }
         let session = play.session(life)?;
-        let content = Bytes::from(super::play::marker(life));
+        let content = bytes::Bytes::from(super::play::marker(life));
         play.client(0)?
             .put(&session, pieces(&content, 1_000), None)
             .await?;
@@ -279,60 +289,8 @@ pub(crate) async fn g17_object_faults_bring_nothing_back(bench: &Bench) -> Held 
         Ok(())
     })
     .await?;
-    happened(bench, &["spoiled requests", "lost acknowledgements"])
-}
-
-pub(crate) async fn a01_object_faults_leave_blobs_whole_or_absent(bench: &Bench) -> Held {
-    search(bench, 1, &usual(bench), async |play| {
-        play.conductor.arm(false);
-        let life = play.life()?;
-        play.create(0, life).await?;
-        let session = play.session(life)?;
-        play.conductor.arm(true);
-        let contents = [noise(1, 10), noise(2, 5_000), noise(1, 10)];
-        let mut acked = Vec::new();
-        let handle = play.client(0)?;
-        for content in &contents {
-            let put = handle.put(&session, pieces(content, 1_500), None);
-            let put = play.bounded(0, put).await?;
-            match put.as_ref().map_err(|e| e.kind()) {
-                Ok(info) => {
-                    ensure_eq!(info.id, BlobId::of(content), "the name of a blob");
-                    acked.push(content.clone());
-                }
-                Err(ErrorKind::Unavailable | ErrorKind::Indeterminate) => {}
-                Err(_) => return Err(odd("the put of a blob", &put)),
-            }
-        }
-        play.calm().await;
-        let store = play.anew().await?;
-        let listed: Vec<_> = futures_util::TryStreamExt::try_collect(store.list(&session)).await?;
-        let listed: Vec<sessionlog_core::BlobInfo> = listed;
-        for content in &contents {
-            let id = BlobId::of(content);
-            let there = listed.iter().any(|info| info.id == id);
-            ensure!(
-                there || !acked.contains(content),
-                "a blob of {} bytes was acknowledged and is not listed",
-                content.len()
-            );
-            if there {
-                let got = store.blob(&session, id, 0..u64::MAX).await?;
-                ensure_eq!(got, *content, "a listed blob");
-            }
-        }
-        ensure!(listed.len() <= 2, "more blobs are listed than were put");
-        // A removed one does not come back.
-        if let Some(content) = acked.last() {
-            store.remove(&session, BlobId::of(content), None).await?;
-            let got = store.blob(&session, BlobId::of(content), 0..1).await;
-            ensure!(
-                got.is_err_and(|e| e.is_not_found()),
-                "a removed blob can be read"
-            );
-        }
-        Ok(())
-    })
-    .await?;
-    happened(bench, &["spoiled requests"])
+    happened(
+        bench,
+        &["deletes", "spoiled requests", "lost acknowledgements"],
+    )
 }

@@ -28,6 +28,11 @@ pub trait Watch: Send + Sync + 'static {
     /// Decides what becomes of a request. It is sent when the future is ready.
     fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fault>;
 
+    /// Sees each request once it took effect. Its answer is given when the future is ready.
+    fn answer(&self) -> BoxFuture<'_, ()> {
+        Box::pin(future::ready(()))
+    }
+
     /// Takes note of content that was received.
     fn received(&self, bytes: u64);
 }
@@ -102,8 +107,10 @@ impl<W: Watch> Wrapped<W> {
                 self.cloud.later(after, late);
                 return Err(spoil(fault, op, key));
             }
-            fault => send(inner, fault != Fault::Unconditional).await?,
+            fault => send(inner, fault != Fault::Unconditional).await,
         };
+        self.watch.answer().await;
+        let done = done?;
         if op == Op::Create {
             self.cloud.created(key.clone());
         }
@@ -163,6 +170,7 @@ impl<W: Watch> Wrapped<W> {
                 (objects, Some((key, fault)), wrapped, prefix),
                 |(mut objects, fate, wrapped, prefix)| async move {
                     let page = objects.next().await;
+                    wrapped.watch.answer().await;
                     // An empty list is a page too, but not what is behind the last one.
                     let page = match (page, &fate) {
                         (None, None) => return None,
@@ -228,7 +236,9 @@ impl<W: Watch> ObjectStore for Wrapped<W> {
         if matches!(fault, Fault::Lost | Fault::Throttled) {
             return Err(spoil(fault, op, key));
         }
-        let mut result = self.cloud.inner.get_opts(location, options).await?;
+        let result = self.cloud.inner.get_opts(location, options).await;
+        self.watch.answer().await;
+        let mut result = result?;
         if op == Op::Get {
             let length = result.range.end - result.range.start;
             let GetResult {

@@ -195,13 +195,24 @@ impl Slow {
 pub type Faulty = Wrapped<Verdicts>;
 
 /// The watch of a [`Faulty`] store.
-pub struct Verdicts(Box<Verdict>);
+pub struct Verdicts {
+    verdict: Box<Verdict>,
+    answers: Option<Box<Answers>>,
+}
 
 type Verdict = dyn Fn(&Request) -> BoxFuture<'static, Fault> + Send + Sync;
+type Answers = dyn Fn() -> BoxFuture<'static, ()> + Send + Sync;
 
 impl Watch for Verdicts {
     fn request<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fault> {
-        (self.0)(request)
+        (self.verdict)(request)
+    }
+
+    fn answer(&self) -> BoxFuture<'_, ()> {
+        match &self.answers {
+            Some(answers) => answers(),
+            None => ready(()).boxed(),
+        }
     }
 
     fn received(&self, _bytes: u64) {}
@@ -211,7 +222,19 @@ impl Verdicts {
     pub(crate) fn eventual(
         verdict: impl Fn(&Request) -> BoxFuture<'static, Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self(Box::new(verdict))
+        Self {
+            verdict: Box::new(verdict),
+            answers: None,
+        }
+    }
+
+    /// Each answer waits for such a future.
+    pub(crate) fn with_answers(
+        mut self,
+        answers: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.answers = Some(Box::new(answers));
+        self
     }
 
     fn at_once(verdict: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> Self {

@@ -44,6 +44,8 @@ pub(crate) enum Flaw {
     AcknowledgesUnknown,
     /// An unknown outcome of a blob is acknowledged.
     AcknowledgesBlobs,
+    /// What it is about to write counts as written, also if its writing is given up.
+    BelievesBeforePut,
     /// A snapshot's token is compared with what was known last.
     SavesByMemory,
     /// Opening does not look whether conditions hold.

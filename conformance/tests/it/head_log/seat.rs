@@ -203,7 +203,15 @@ impl HeadLog {
         view.head.mark = self.mark(None, false);
         view.head.entries.push(entry);
         let slot = view.slot + 1;
-        match self.put(&session.id, slot, &view.head).await {
+        if self.flaw == Flaw::BelievesBeforePut {
+            let (mark, entries) = (view.head.mark.clone(), view.head.entries.clone());
+            let mut believed = View::of(slot, mark, entries);
+            believed.own = vec![slot];
+            *seen = Some(believed);
+        }
+        let put = self.put(&session.id, slot, &view.head).await;
+        *seen = None;
+        match put {
             Put::Won => {}
             Put::Unknown if self.flaw == Flaw::AcknowledgesUnknown => {}
             Put::Lost => return Ok(None),

@@ -113,6 +113,9 @@ twins! { "objects", over_objects;
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
     ]
+    believes_before_put BelievesBeforePut [
+        g02_an_operation_given_up_among_requests_is_whole_or_absent,
+    ]
     saves_by_memory SavesByMemory [
         g11_object_faults_put_no_snapshot_ahead,
     ]
