@@ -127,7 +127,10 @@ pub(crate) async fn a01_object_faults_leave_blobs_whole_or_absent(bench: &Bench)
         blobs.remove(0, &small, old).await?;
         blobs.put(0, &small, old).await?;
         blobs.remove(0, &large, old).await?;
-        if let Some(new) = play.acquire(1, life).await? {
+        play.conductor.arm(false);
+        let new = play.acquire(1, life).await?;
+        play.conductor.arm(true);
+        if let Some(new) = new {
             blobs.put(1, &large, Some(new)).await?;
             // It does not know yet that it was replaced.
             blobs.remove(0, &large, old).await?;

@@ -140,7 +140,7 @@ impl Play<'_> {
             first = Some(sent);
         }
         let (ended, batch) = self.give_up(what, times, life, token).await?;
-        if matches!(what, Given::Create) && !self.create(0, life).await? {
+        if matches!(what, Given::Create) && !self.create_again(0, life, true).await? {
             return Ok(true);
         }
         let mut new = None;
@@ -171,9 +171,9 @@ pub(crate) async fn g02_an_operation_given_up_among_requests_is_whole_or_absent(
     let budget = bench.options.budget;
     let few = Search {
         depth: 0,
-        few: budget.of(0, 1, 2),
-        most: budget.of(1_000, 1_000, 20_000),
-        random: budget.of(2, 4, 100),
+        few: budget.of(0, 0, 1),
+        most: budget.of(1, 1, 20_000),
+        random: budget.of(0, 0, 20),
     };
     for what in ALL {
         for replaced in [false, true] {

@@ -148,8 +148,17 @@ impl<'a> Play<'a> {
 
     /// Creates a life, repeating what may have failed. Whether it is known to be there.
     pub(super) async fn create(&self, client: usize, life: usize) -> Held<bool> {
+        self.create_again(client, life, false).await
+    }
+
+    /// As [`create`](Self::create), behind one that perhaps made it.
+    pub(super) async fn create_again(
+        &self,
+        client: usize,
+        life: usize,
+        mut perhaps: bool,
+    ) -> Held<bool> {
         let session = self.session(life)?;
-        let mut perhaps = false;
         for _ in 0..TRIES {
             let created = self
                 .bounded(client, self.client(client)?.create(&session))

@@ -23,6 +23,8 @@ macro_rules! over_objects {
 
 twins! { "objects", over_objects;
     doubles_retries DoublesRetries [
+        a01_object_faults_leave_blobs_whole_or_absent,
+        g02_an_operation_given_up_among_requests_is_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
         g11_object_faults_put_no_snapshot_ahead,
@@ -32,6 +34,7 @@ twins! { "objects", over_objects;
         g18_object_faults_leave_one_copy_of_a_batch,
     ]
     only_reads_back OnlyReadsBack [
+        a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
         g11_object_faults_put_no_snapshot_ahead,
@@ -41,6 +44,7 @@ twins! { "objects", over_objects;
         g18_object_faults_leave_one_copy_of_a_batch,
     ]
     trusts_conflicts TrustsConflicts [
+        a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
         g11_object_faults_put_no_snapshot_ahead,
@@ -68,6 +72,7 @@ twins! { "objects", over_objects;
         g17_object_faults_bring_nothing_back,
     ]
     reuses_slots ReusesSlots [
+        a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
         g11_object_faults_put_no_snapshot_ahead,
@@ -96,6 +101,7 @@ twins! { "objects", over_objects;
         g13_an_operation_ends_when_no_request_gets_through,
     ]
     acknowledges_unknown AcknowledgesUnknown [
+        a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
         g11_object_faults_put_no_snapshot_ahead,
