@@ -261,6 +261,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_was_never_granted_has_no_holder() {
+        let (_root, dir) = session();
+        let nobody = Owner::new("-").unwrap();
+        let slots = Slots::default();
+        slots.write(&dir, FencingToken::NONE, &nobody).unwrap();
+        let slots = Slots::read(&dir).unwrap();
+        assert_eq!(slots.newest(), FencingToken::NONE);
+        assert!(slots.holder().is_none());
+    }
+
+    #[test]
     fn a_file_that_cannot_be_read_is_not_called_missing() {
         let (_root, dir) = session();
         std::fs::write(dir.join(LEASE_LOCK), "").unwrap();
