@@ -68,10 +68,12 @@ impl Journal {
             return Err(io::Error::other("the journal is gone"));
         }
         // The journal comes before the lock, so that it is missed when it is gone.
-        let mut file = private(&path)?;
+        drop(private(&path)?);
         File::open(dir)?.sync_all()?;
         let lock = private(&lock)?;
         lock.try_lock()?;
+        // Opened behind the lock: until then a delete may have put another journal in its place.
+        let mut file = private(&path)?;
         let (text, memory) = (read(fs::read(&path)?)?, Memory::new());
         let (mut sum, mut last, mut whole, mut torn) = (Sum::from_u64(0), 0, 0, None);
         for line in text.split_inclusive(|b| *b == b'\n') {
