@@ -37,6 +37,7 @@ capabilities! {
         g14_lists_beside_other_processes_are_right,
     ]
     forced_leases [
+        g02_an_operation_given_up_among_requests_is_whole_or_absent,
         g07_tokens_grow_by_force,
         g08_a_forced_grant_fences_the_holder,
         g08_a_stopped_holder_is_fenced,
