@@ -18,13 +18,13 @@ impl Seat {
         view: &View,
         change: impl FnOnce(&mut State),
     ) -> Result<Step<Arc<View>>> {
-        if !view.is_own() {
+        if !self.owns(view) {
             return self.claim(desk, view, Sort::Fence, change).await;
         }
         let mut state = self.next(view, Sort::Turn);
         change(&mut state);
         self.name_all_ahead(desk, &mut state, view);
-        let next = View::new(state, view.held.get().cloned(), true);
+        let next = View::new(state, view.held.get().cloned(), true).since(view);
         let step = self.write(desk, next, &[]).await?;
         if let Step::Done(next) = &step {
             self.won(desk, view, next);
@@ -70,7 +70,7 @@ impl Seat {
         let mut state = fence.state.clone();
         state.fences.retain(|slot| slots.contains(slot));
         let held = fence.held.get().cloned();
-        let view = Arc::new(View::new(state, held, true));
+        let view = Arc::new(View::new(state, held, true).since(&fence));
         self.took(desk, &view, &slots);
         Ok(Step::Done(view))
     }

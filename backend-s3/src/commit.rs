@@ -71,7 +71,7 @@ impl Seat {
             return self.sure(desk, known.is_some(), &view, draft).await;
         }
         // Whoever did not write the newest head fences those who did.
-        let view = if view.is_own() {
+        let view = if self.owns(&view) {
             view
         } else {
             match self.claim(desk, &view, Sort::Fence, |_| ()).await? {
@@ -203,7 +203,7 @@ impl Seat {
             let state = due?;
             self.seal_ahead(&unnamed, merges, state, &events).await
         };
-        let next = View::new(state, Some(held), true);
+        let next = View::new(state, Some(held), true).since(view);
         let (written, ahead) = join(self.write(desk, next, &frames), chunk).await;
         let Step::Done(next) = written? else {
             return Ok(Step::Again);

@@ -104,7 +104,8 @@ impl Seat {
             return Ok(Step::Again);
         }
         let held = view.held.get().cloned();
-        let view = View::new(view.state.clone(), held, view.is_own()).listed();
+        let view = View::new(view.state.clone(), held, self.owns(view)).since(view);
+        let view = view.listed();
         self.wrote(&Arc::new(view));
         Ok(Step::Done(Done::Nothing))
     }

@@ -60,7 +60,8 @@ impl Seat {
         let mut waste: Vec<Path> = waste.map(|(key, _)| (*key).clone()).collect();
         waste.push(marker);
         *desk = Desk::default();
-        self.wrote(&Arc::new(View::new(stone.state.clone(), None, true)));
+        let own = View::new(stone.state.clone(), None, true).since(stone);
+        self.wrote(&Arc::new(own));
         self.env.objects.delete(waste).await.map_err(half_done)?;
         Ok(Step::Done(Done::Nothing))
     }
@@ -72,7 +73,7 @@ impl Seat {
         if desk.since < options.collect_every {
             return;
         }
-        let Some(view) = self.view().filter(|view| view.is_own()) else {
+        let Some(view) = self.view().filter(|view| self.owns(view)) else {
             return;
         };
         desk.since = 0;

@@ -202,12 +202,17 @@ impl Bucket {
         let name = self.env.keys.relative(&key).to_owned();
         let bytes = state.encode(dir, &[]);
         let slot = state.slot;
-        let put = put_slot(&self.env.objects, &key, &bytes, stamp, |bytes| {
-            decode(bytes, &name, dir, slot)
-        });
+        let put = put_slot(
+            &self.env.objects,
+            &key,
+            &bytes,
+            stamp,
+            || true,
+            |bytes| decode(bytes, &name, dir, slot),
+        );
         match put.await {
             // A new life was faster.
-            Slot::Won | Slot::Lost => Ok(()),
+            Slot::Won | Slot::Lost | Slot::Old => Ok(()),
             Slot::Refused(error) | Slot::Unknown(error) => Err(error),
         }
     }

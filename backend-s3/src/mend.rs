@@ -249,7 +249,7 @@ impl Seat {
             }
         }
         state.tail = Tail::empty(state.end, state.slot);
-        let mended = View::new(state, None, true);
+        let mended = View::new(state, None, true).since(&fence);
         let Step::Done(mended) = self.write(desk, mended, &[]).await? else {
             return Ok(Step::Again);
         };

@@ -209,9 +209,10 @@ impl Objects {
     async fn within<T>(&self, len: usize, request: impl Future<Output = T>) -> Option<T> {
         let more = Duration::from_millis(wide(len) >> 10);
         let late = Delay::new(self.options.request_timeout + more);
-        match select(Box::pin(request), late).await {
-            Either::Left((answer, _)) => Some(answer),
-            Either::Right(_) => None,
+        // The deadline first: what was left alone for long is not sent now.
+        match select(late, Box::pin(request)).await {
+            Either::Left(_) => None,
+            Either::Right((answer, _)) => Some(answer),
         }
     }
 

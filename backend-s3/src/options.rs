@@ -36,12 +36,21 @@ pub struct Options {
     /// by default.
     pub reader_grace: Duration,
     /// How long fences, tombstones and what nobody claims are kept. 24 hours by default. It must be
-    /// far longer than any process sleeps and any request is under way.
+    /// the same in all handles on one store: for an eighth of it, and for an hour at most, a writer
+    /// believes that nobody took over from it without a look, and sends again what was not answered.
+    /// Less than a minute is for stores that nobody writes to meanwhile.
     pub retention: Duration,
     /// Whether the store lists objects in the order of their keys, so that a list of the newest
     /// sessions needs no look at the others. `None`, the default: as is known of a
     /// [`Location`](crate::Location) of S3, GCS or Azure; no for any other store.
     pub lists_in_order: Option<bool>,
+}
+
+impl Options {
+    /// For so long a handle believes that nobody took over. Fences are kept for far longer.
+    pub(crate) fn believed(&self) -> Duration {
+        (self.retention / 8).clamp(Duration::from_secs(7), Duration::from_secs(3600))
+    }
 }
 
 impl Default for Options {

@@ -18,6 +18,8 @@ pub(crate) enum Slot {
     Lost,
     /// Nothing was written, and nothing will be.
     Refused(Error),
+    /// Nothing was written: what it was to stand behind is known for too long.
+    Old,
     /// It may be written, now or later: only the same bytes may be put there.
     Unknown(Error),
 }
@@ -27,12 +29,14 @@ pub(crate) enum Slot {
 /// That the slot is taken says nothing: the answer to one's own put may have been lost, and the
 /// store may call a race a loss. So the slot is read, and decides. That it is empty says nothing
 /// either: a put whose answer was lost may still be under way. So the same bytes are put again until
-/// there is an answer, a few times and no more.
+/// there is an answer, a few times and no more, and as long as the slot is `fresh`: one that was
+/// looked at long ago may have been used, and its head collected.
 pub(crate) async fn put_slot(
     objects: &Objects,
     key: &Path,
     bytes: &Bytes,
     stamp: Stamp,
+    fresh: impl Fn() -> bool,
     decode: impl Fn(&Bytes) -> Result<Decoded>,
 ) -> Slot {
     let mut tries = 0;
@@ -40,6 +44,9 @@ pub(crate) async fn put_slot(
     // An earlier try may have been applied, or may be yet.
     let mut doubt = None;
     loop {
+        if !fresh() {
+            return doubt.map_or(Slot::Old, |error| Slot::Unknown(unsettled(error)));
+        }
         tries += 1;
         let error = match objects.create(key, bytes).await {
             Answer::Made => return Slot::Won,
@@ -114,7 +121,15 @@ mod tests {
                 plain.put(&key, &theirs).await.unwrap();
             }
             let (stamp, mine) = head(1);
-            let slot = put_slot(&faulty, &key, &mine, stamp, |b| decode(b, "h/0", "d", 0)).await;
+            let slot = put_slot(
+                &faulty,
+                &key,
+                &mine,
+                stamp,
+                || true,
+                |b| decode(b, "h/0", "d", 0),
+            )
+            .await;
             if matches!(slot, Slot::Won) {
                 assert_eq!(plain.get(&key).await.unwrap(), Some(mine));
             }
@@ -158,6 +173,37 @@ mod tests {
             let slot = put(script, true);
             assert!(matches!(slot, Slot::Lost), "{script:?}: {slot:?}");
         }
+    }
+
+    #[test]
+    fn an_old_slot_is_not_written() {
+        let store = Arc::new(InMemory::new());
+        let options = Options::default();
+        let faulty = Faulty::scripted(store, [Fault::Lost]);
+        let objects = Objects {
+            store: Arc::new(faulty.clone()),
+            options,
+        };
+        let session = SessionRef::fresh("s".parse().unwrap());
+        let stamp = Stamp {
+            writer: [1; 16],
+            commit: [1; 16],
+        };
+        let bytes = State::begin(&session, 0, stamp).encode("d", &[]);
+        let key = Path::from("h/0");
+        let put = |fresh: u32| {
+            let left = std::cell::Cell::new(fresh);
+            let fresh = move || left.replace(left.get().saturating_sub(1)) > 0;
+            let put = put_slot(&objects, &key, &bytes, stamp, fresh, |b| {
+                decode(b, "h/0", "d", 0)
+            });
+            pollster::block_on(put)
+        };
+        assert!(matches!(put(0), Slot::Old));
+        assert_eq!(faulty.requests(), 0);
+        // One that was sent, and may be on its way, is not called undone.
+        assert!(matches!(put(1), Slot::Unknown(_)));
+        assert_eq!(faulty.requests(), 1);
     }
 
     #[test]

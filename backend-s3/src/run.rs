@@ -7,7 +7,7 @@ use sessionlog_core::{Error, ErrorKind, Incarnation, Result};
 use crate::chunk::ChunkRef;
 use crate::put::{Slot, put_slot};
 use crate::seat::{Desk, Done, Job, Pending, Seat};
-use crate::view::View;
+use crate::view::{Moment, View};
 
 /// How often a job is begun anew because others wrote meanwhile.
 pub(crate) const ROUNDS: u32 = 40;
@@ -73,7 +73,7 @@ impl Seat {
         let Some(pending) = desk.pending.take() else {
             return Ok(None);
         };
-        if pending.since.elapsed() > self.env.objects.options.reader_grace {
+        if !self.is_young(pending.since) {
             // Too old to be sent again. Whoever writes next fences its slot, or finds it written.
             desk.unnamed.clear();
             self.forget();
@@ -86,6 +86,11 @@ impl Seat {
                 Ok(Some(pending.view))
             }
             Slot::Lost => {
+                self.forget();
+                Ok(None)
+            }
+            Slot::Old => {
+                desk.unnamed.clear();
                 self.forget();
                 Ok(None)
             }
@@ -103,9 +108,15 @@ impl Seat {
     pub(crate) async fn put(&self, head: &Pending) -> Slot {
         let key = self.env.keys.head(&self.dir, head.slot);
         let stamp = head.view.state.stamp;
-        put_slot(&self.env.objects, &key, &head.bytes, stamp, |bytes| {
-            self.decode(bytes, head.slot)
-        })
+        let fresh = || self.is_young(head.since);
+        put_slot(
+            &self.env.objects,
+            &key,
+            &head.bytes,
+            stamp,
+            fresh,
+            |bytes| self.decode(bytes, head.slot),
+        )
         .await
     }
 
@@ -119,12 +130,15 @@ impl Seat {
         view: View,
         frames: &[u8],
     ) -> Result<Step<Arc<View>>> {
-        let view = Arc::new(view);
+        // What it stands behind is believed for a while only, however long this future was left
+        // alone; and what is written now is known from now on.
+        let since = view.seen;
+        let view = Arc::new(view.seen_at(Moment::now()));
         let pending = Pending {
             slot: view.state.slot,
             bytes: view.state.encode(&self.dir, frames),
             view: Arc::clone(&view),
-            since: crate::view::Moment::now(),
+            since,
         };
         // A future that is dropped in the middle leaves it to be settled.
         let pending = desk.pending.insert(pending);
@@ -134,7 +148,7 @@ impl Seat {
                 desk.name(&view);
                 Ok(Step::Done(view))
             }
-            Slot::Lost => {
+            Slot::Lost | Slot::Old => {
                 desk.pending = None;
                 self.forget();
                 Ok(Step::Again)

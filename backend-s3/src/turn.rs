@@ -86,7 +86,7 @@ impl Seat {
                 Ok(Step::Again)
             };
         };
-        let view = match view.is_own() {
+        let view = match self.owns(view) {
             true => Arc::clone(view),
             false => match self.claim(desk, view, Sort::Fence, |_| ()).await? {
                 Step::Done(view) => view,
@@ -97,7 +97,7 @@ impl Seat {
         self.drop_ahead(desk);
         self.merge_all(desk, &mut state, &held.events).await?;
         state.tail = Tail::empty(state.end, state.slot);
-        let next = View::new(state, None, true);
+        let next = View::new(state, None, true).since(&view);
         let Step::Done(next) = self.write(desk, next, &[]).await? else {
             return Ok(Step::Again);
         };

@@ -10,8 +10,6 @@ use crate::key::{Named, Part};
 use crate::objects::Listed;
 use crate::seat::{Seat, lock};
 
-/// For so long a handle may believe that nobody took over. Fences are kept for far longer.
-const BELIEVED: Duration = Duration::from_secs(3600);
 /// How often a list is tried whose newest head is gone before it is read.
 const TRIES: u32 = 6;
 
@@ -24,7 +22,8 @@ pub(crate) struct View {
     own: bool,
     /// The session's marker is in the index.
     listed: bool,
-    seen: Moment,
+    /// When it was the newest head for certain.
+    pub(crate) seen: Moment,
 }
 
 /// A time on both clocks: one stands still while a laptop sleeps, the other can be set.
@@ -75,23 +74,23 @@ impl View {
         }
     }
 
+    /// The same, known since another view was.
+    pub(crate) fn since(self, other: &Self) -> Self {
+        self.seen_at(other.seen)
+    }
+
+    pub(crate) fn seen_at(self, seen: Moment) -> Self {
+        Self { seen, ..self }
+    }
+
     /// Whether the head is that of a creation which may not be finished.
     pub(crate) fn is_begun(&self) -> bool {
         !self.listed
     }
 
-    /// Whether nobody can have written behind it without a fence in the next slot.
-    pub(crate) fn is_own(&self) -> bool {
-        self.own && self.is_young()
-    }
-
     /// For how long it has been known.
     pub(crate) fn stood_still(&self) -> Duration {
         self.seen.elapsed()
-    }
-
-    fn is_young(&self) -> bool {
-        self.seen.elapsed() < BELIEVED
     }
 
     /// # Errors
@@ -103,6 +102,16 @@ impl View {
 }
 
 impl Seat {
+    /// Whether nobody can have written behind a head without a fence in the next slot.
+    pub(crate) fn owns(&self, view: &View) -> bool {
+        view.own && self.is_young(view.seen)
+    }
+
+    /// Whether what was known then may be believed still.
+    pub(crate) fn is_young(&self, seen: Moment) -> bool {
+        seen.elapsed() < self.env.objects.options.believed()
+    }
+
     /// What was seen last.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
         lock(&self.view).clone()
@@ -148,7 +157,7 @@ impl Seat {
     /// As [`Self::fresh`], also if the session's creation is not finished.
     pub(crate) async fn fresh_begun(&self) -> Result<Arc<View>> {
         let before = self.view();
-        if let Some(view) = before.as_ref().filter(|view| view.is_own())
+        if let Some(view) = before.as_ref().filter(|view| self.owns(view))
             && self.peek(view.state.slot + 1).await?.is_none()
         {
             return Ok(Arc::clone(view));
@@ -175,6 +184,7 @@ impl Seat {
         loop {
             tries += 1;
             let before = self.view();
+            let looked = Moment::now();
             let slots = self.slots().await?;
             let Some(newest) = slots.first().copied() else {
                 self.adopt_nothing(before.as_ref());
@@ -182,13 +192,19 @@ impl Seat {
             };
             let known = before
                 .as_ref()
-                .filter(|v| v.state.slot == newest && v.is_young());
+                .filter(|v| v.state.slot == newest && self.is_young(v.seen));
             if let Some(view) = known {
                 return Ok((Arc::clone(view), slots));
             }
             // A head may be collected between the two requests, if others append meanwhile.
             if let Some(Decoded { state, held }) = self.peek(newest).await? {
-                let view = self.looked_up(View::new(state, held, false)).await?;
+                let view = View::new(state, held, false);
+                let view = self
+                    .looked_up(View {
+                        seen: looked,
+                        ..view
+                    })
+                    .await?;
                 self.adopt(before.as_ref(), &view);
                 return Ok((view, slots));
             }

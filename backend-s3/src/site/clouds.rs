@@ -103,18 +103,19 @@ pub(crate) fn azure(container: &str, settings: &Settings) -> Result<Arc<dyn Obje
     finish(builder.with_container_name(container).build(), settings)
 }
 
-/// A request has its own limit; what is retried here is retried by the engine, too, which looks at
-/// what happened.
+/// A request has its own limit.
 fn client() -> ClientOptions {
     ClientOptions::new()
         .with_timeout(Duration::from_secs(10))
         .with_connect_timeout(Duration::from_secs(5))
 }
 
+/// None: what is sent again is sent by the engine, which knows then that an earlier try may have been
+/// done.
 fn retries() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig::default(),
-        max_retries: 1,
+        max_retries: 0,
         retry_timeout: Duration::from_secs(20),
     }
 }
