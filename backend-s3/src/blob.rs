@@ -1,5 +1,9 @@
-//! Blobs: one object each, named by its content.
+//! Blobs: an object for each put of one, below the name of its content.
+//!
+//! No two puts share a key. So a delete that comes late, of one who removed the blob before it was
+//! put, takes nothing that was put since.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -7,18 +11,23 @@ use bytes::Bytes;
 use futures_util::future::try_join;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
 use sessionlog_core::{
     BlobHasher, BlobId, BlobInfo, BlobStore, Error, ErrorKind, FencingToken, Pieces, Place, Result,
     SessionRef, fence,
 };
 
 use crate::Bucket;
-use crate::codec::wide;
+use crate::codec::{narrow, random, wide};
 use crate::key::{Named, Part};
-use crate::objects::{Answer, unsettled};
+use crate::objects::Listed;
 
 /// Bytes that a get asks for at a time.
 const PIECE: u64 = 8 << 20;
+/// Copies that a get tries for a piece, if they are removed one after another.
+const TRIES: u32 = 6;
+/// What is said of a blob that is not what its name says.
+pub(crate) const DAMAGED: &str = "the blob does not match its name";
 
 #[async_trait]
 impl BlobStore for Bucket {
@@ -36,13 +45,13 @@ impl BlobStore for Bucket {
         let content = Bytes::from(content);
         let info = BlobInfo::new(BlobId::of(&content), wide(content.len()));
         self.may_write(session, token).await?;
-        let key = self.env.keys.blob(session, info.id);
-        self.put_new(&key, &content).await?;
+        let key = self.env.keys.copy(session, info.id, random());
+        self.env.objects.put(&key, &content).await?;
         // A lease that was granted while the content was on its way comes before it, and so does a
-        // deletion. What a fenced writer put stays: the new holder may have put the same since, and
-        // was told that it is there.
+        // deletion. What the new holder put is another object.
         let behind = self.may_stay(session, token).await;
-        if behind.as_ref().is_err_and(Error::is_not_found) {
+        let refused = |error: &Error| error.is_not_found() || is_fenced(error);
+        if behind.as_ref().is_err_and(refused) {
             self.env.objects.delete(vec![key]).await?;
         }
         behind.map(|()| info)
@@ -54,7 +63,7 @@ impl BlobStore for Bucket {
             session: session.clone(),
             id,
             range,
-            len: None,
+            copy: None,
             hasher: None,
         };
         stream::unfold(Some(reading), |reading| async move {
@@ -84,9 +93,12 @@ impl BlobStore for Bucket {
         id: BlobId,
         token: Option<FencingToken>,
     ) -> Result<()> {
+        // Copies first: those of a holder that came since are not among them, or it is seen.
+        let copies = self.copies(session, id).await?;
         self.may_write(session, token).await?;
-        let key = self.env.keys.blob(session, id);
-        self.env.objects.delete(vec![key]).await
+        let mut keys: Vec<Path> = copies.into_iter().map(|copy| copy.key).collect();
+        keys.push(self.env.keys.shared_blob(session, id));
+        self.env.objects.delete(keys).await
     }
 }
 
@@ -122,18 +134,37 @@ impl Bucket {
         })
     }
 
-    /// Puts an object unless it is there.
-    async fn put_new(&self, key: &object_store::path::Path, content: &Bytes) -> Result<()> {
-        match self.env.objects.create(key, content).await {
-            Answer::Made => Ok(()),
-            Answer::Refused(error) => Err(error),
-            // The same name is the same content, so another put does no harm.
-            Answer::Taken => self.env.objects.put(key, content).await,
-            Answer::Unknown(_) => {
-                let put = self.env.objects.put(key, content).await;
-                put.map_err(unsettled)
-            }
+    /// The copies of a blob that lie below a name of their own. Cost: 1 LIST for each 1,000.
+    async fn copies(&self, session: &SessionRef, id: BlobId) -> Result<Vec<Listed>> {
+        let folder = self.env.keys.copies(session, id);
+        self.env.objects.list(Some(&folder)).await
+    }
+
+    /// A copy of a blob and its length: the newest that is there. Cost: 1 LIST, and 1 GET where
+    /// there is none with a name of its own.
+    async fn newest_copy(&self, session: &SessionRef, id: BlobId) -> Result<Option<(Path, u64)>> {
+        let copies = self.copies(session, id).await?;
+        let age = |copy: &Listed| (copy.modified, copy.key.clone());
+        if let Some(copy) = copies.into_iter().max_by_key(age) {
+            return Ok(Some((copy.key, copy.len)));
         }
+        let key = self.env.keys.shared_blob(session, id);
+        let len = self.env.objects.len(&key).await?;
+        Ok(len.map(|len| (key, len)))
+    }
+
+    /// Whether the content of an object is the one that a blob's name says. `None` if there is no
+    /// such object.
+    pub(crate) async fn is_blob(&self, key: &Path, len: u64, id: BlobId) -> Result<Option<bool>> {
+        let mut hasher = BlobHasher::default();
+        for start in (0..len).step_by(narrow(PIECE)) {
+            let end = len.min(start + PIECE);
+            let Some(bytes) = self.env.objects.get_range(key, start..end).await? else {
+                return Ok(None);
+            };
+            hasher.update(&bytes);
+        }
+        Ok(Some(hasher.finish() == id))
     }
 
     pub(crate) async fn blobs(&self, session: &SessionRef) -> Result<Vec<BlobInfo>> {
@@ -145,10 +176,12 @@ impl Bucket {
         let infos = listed
             .iter()
             .filter_map(|blob| match env.keys.named(&blob.key) {
-                Some(Named::Of(_, Part::Blob(_, id))) => Some(BlobInfo::new(id, blob.len)),
+                Some(Named::Of(_, Part::Blob(_, id))) => Some((id, BlobInfo::new(id, blob.len))),
                 _ => None,
             });
-        Ok(infos.collect())
+        // All copies of a blob are one.
+        let infos: BTreeMap<BlobId, BlobInfo> = infos.collect();
+        Ok(infos.into_values().collect())
     }
 }
 
@@ -164,26 +197,38 @@ struct Reading {
     id: BlobId,
     /// What is left to be read.
     range: Range<u64>,
-    len: Option<u64>,
+    /// The copy that is read, once it is chosen. All hold the same.
+    copy: Option<Path>,
     /// Names what was read, where all of it is.
     hasher: Option<BlobHasher>,
 }
 
 impl Reading {
     async fn piece(&mut self) -> Result<Option<Bytes>> {
-        if self.len.is_none() {
-            self.begin().await?;
-        }
+        let mut key = match self.copy.take() {
+            Some(key) => key,
+            None => self.begin().await?,
+        };
         if self.range.is_empty() {
-            return self.finish().map(|()| None);
+            return self.finish(&key).map(|()| None);
         }
-        let env = &self.bucket.env;
-        let key = env.keys.blob(&self.session, self.id);
         let end = self.range.end.min(self.range.start.saturating_add(PIECE));
-        let bytes = env.objects.get_range(&key, self.range.start..end).await?;
-        let bytes = bytes.ok_or_else(|| self.missing())?;
+        let objects = &self.bucket.env.objects;
+        let mut tries = 0;
+        let bytes = loop {
+            tries += 1;
+            if let Some(bytes) = objects.get_range(&key, self.range.start..end).await? {
+                break bytes;
+            }
+            // Removed: but it may have been put again before, and that copy is another object.
+            let other = self.bucket.newest_copy(&self.session, self.id).await?;
+            match other.filter(|(other, _)| *other != key && tries < TRIES) {
+                Some((other, _)) => key = other,
+                None => return Err(self.missing()),
+            }
+        };
         if wide(bytes.len()) != end - self.range.start {
-            return Err(self.damaged());
+            return Err(self.damaged(&key));
         }
         self.range.start = end;
         if let Some(hasher) = &mut self.hasher {
@@ -191,28 +236,28 @@ impl Reading {
         }
         // A whole blob is handed out only when its last piece is known to be right.
         if self.range.is_empty() {
-            self.finish()?;
+            self.finish(&key)?;
         }
+        self.copy = Some(key);
         Ok(Some(bytes))
     }
 
-    async fn begin(&mut self) -> Result<()> {
+    /// Chooses a copy.
+    async fn begin(&mut self) -> Result<Path> {
         let seat = self.bucket.seat(&self.session.id);
-        let key = self.bucket.env.keys.blob(&self.session, self.id);
-        let head = self.bucket.env.objects.len(&key);
-        let (view, len) = try_join(seat.fresh(), head).await?;
+        let copy = self.bucket.newest_copy(&self.session, self.id);
+        let (view, copy) = try_join(seat.fresh(), copy).await?;
         view.is(&self.session)?;
-        let len = len.ok_or_else(|| self.missing())?;
+        let (key, len) = copy.ok_or_else(|| self.missing())?;
         let (start, end) = (self.range.start.min(len), self.range.end.min(len));
         self.hasher = (start == 0 && end == len).then(BlobHasher::default);
         self.range = start.min(end)..end;
-        self.len = Some(len);
-        Ok(())
+        Ok(key)
     }
 
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, key: &Path) -> Result<()> {
         match self.hasher.take().map(BlobHasher::finish) {
-            Some(id) if id != self.id => Err(self.damaged()),
+            Some(id) if id != self.id => Err(self.damaged(key)),
             _ => Ok(()),
         }
     }
@@ -221,10 +266,9 @@ impl Reading {
         Error::not_found(format!("there is no such blob: {}", self.id))
     }
 
-    fn damaged(&self) -> Error {
+    fn damaged(&self, key: &Path) -> Error {
         let keys = &self.bucket.env.keys;
-        let key = keys.blob(&self.session, self.id);
-        let place = Place::file(keys.relative(&key)).with_session(&self.session.id);
-        Error::corrupt(place, "the blob does not match its name")
+        let place = Place::file(keys.relative(key)).with_session(&self.session.id);
+        Error::corrupt(place, DAMAGED)
     }
 }

@@ -133,8 +133,19 @@ impl Bucket {
     ) -> Result<()> {
         let grace = self.env.objects.options.reader_grace;
         let lives = state.filter(|state| state.lives());
-        let needed = |part: &Part| lives.is_some_and(|state| needs(state, part));
-        let others = folder.others.into_iter().filter(|(part, _)| !needed(part));
+        let old = folder
+            .others
+            .iter()
+            .filter(|(_, object)| self.is_old(object, now));
+        let copies = newest_copies(old);
+        let needed = |part: &Part, object: &Listed| {
+            lives.is_some_and(|state| needs(state, part))
+                && copies
+                    .get(part)
+                    .is_none_or(|newest| (object.modified, &object.key) >= (newest.0, &newest.1))
+        };
+        let others = folder.others.into_iter();
+        let others = others.filter(|(part, object)| !needed(part, object));
         let others = others.map(|(_, object)| object);
         waste
             .first
@@ -248,6 +259,23 @@ pub(crate) fn lives_of(markers: &[(SessionRef, Listed)]) -> HashSet<(String, Inc
     let whole = markers.iter().filter(|(_, object)| !is_void(object));
     let of = |(session, _): &(SessionRef, _)| (dir_of(&session.id), session.incarnation);
     whole.map(of).collect()
+}
+
+/// Of each blob the copy that was put last, among these objects.
+fn newest_copies<'a>(
+    others: impl Iterator<Item = &'a (Part, Listed)>,
+) -> BTreeMap<Part, (SystemTime, Path)> {
+    let mut newest: BTreeMap<Part, (SystemTime, Path)> = BTreeMap::new();
+    for (part, object) in others {
+        if matches!(part, Part::Blob(..)) {
+            let put = (object.modified, object.key.clone());
+            let last = newest.entry(part.clone()).or_insert_with(|| put.clone());
+            if put > *last {
+                *last = put;
+            }
+        }
+    }
+    newest
 }
 
 fn needs(state: &State, part: &Part) -> bool {

@@ -26,7 +26,7 @@ pub(crate) enum Named {
 }
 
 /// A part of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// The head in a slot.
     Head(u64),
@@ -34,7 +34,7 @@ pub(crate) enum Part {
     Chunk(Incarnation, u64, u64),
     /// The snapshots of a projection.
     Snapshot(Incarnation),
-    /// A blob.
+    /// A copy of a blob.
     Blob(Incarnation, BlobId),
 }
 
@@ -112,8 +112,20 @@ impl Keys {
         self.path(&format!("s/{dir}/d/{life}/b"))
     }
 
-    /// A blob.
-    pub(crate) fn blob(&self, session: &SessionRef, id: BlobId) -> Path {
+    /// The folder of the copies of a blob, one for each put of it.
+    pub(crate) fn copies(&self, session: &SessionRef, id: BlobId) -> Path {
+        let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
+        self.path(&format!("s/{dir}/d/{life}/b/{id}-"))
+    }
+
+    /// A copy of a blob.
+    pub(crate) fn copy(&self, session: &SessionRef, id: BlobId, name: u64) -> Path {
+        let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
+        self.path(&format!("s/{dir}/d/{life}/b/{id}-/{name:016x}"))
+    }
+
+    /// A blob as it was put once: under the name that all puts of it shared.
+    pub(crate) fn shared_blob(&self, session: &SessionRef, id: BlobId) -> Path {
         let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
         self.path(&format!("s/{dir}/d/{life}/b/{id}"))
     }
@@ -128,6 +140,11 @@ impl Keys {
             ["s", dir, "d", life, sort, name] => {
                 let life = life_in(life)?;
                 Named::Of(dir_in(dir)?, part(life, sort, name)?)
+            }
+            ["s", dir, "d", life, "b", blob, name] => {
+                hex(name)?;
+                let id = blob.strip_suffix('-')?.parse().ok()?;
+                Named::Of(dir_in(dir)?, Part::Blob(life_in(life)?, id))
             }
             _ => return None,
         };
@@ -232,7 +249,8 @@ mod tests {
                 keys.snapshot(&session, &Kind::from_static("a.b"), 3),
                 of(Part::Snapshot(life)),
             ),
-            (keys.blob(&session, blob), of(Part::Blob(life, blob))),
+            (keys.shared_blob(&session, blob), of(Part::Blob(life, blob))),
+            (keys.copy(&session, blob, 7), of(Part::Blob(life, blob))),
             (Path::from("a/b/notes.txt"), None),
             (Path::from("a/b/v2/i/x"), None),
             (Path::from("a/b/v1/s/x/h/0"), None),

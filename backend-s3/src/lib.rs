@@ -38,6 +38,9 @@
 //! | save a snapshot: as head, and | 1 | 1 | | |
 //! | … and a look behind it, as head | | 1 | | |
 //! | latest snapshot: as head, and | | 1 | | |
+//! | put a blob: as head twice, and | 1 | | | |
+//! | read a blob: as head, and for each 8 MiB | | 1 | 1 | |
+//! | remove a blob: as head, and | | | 1 | 1 |
 //! | open and project in one go, where the snapshot is at the end of the log | | 2 | 1 | |
 //! | project a session that is open; the two at once | | 1 | 1 | |
 //! | open and acquire | 1 | 1 | 2 | |
@@ -67,7 +70,8 @@
 //!   next append takes it back: several requests each, and a small fence that is kept for a day. Fine
 //!   for messages from outside, not for two writers in turn all day.
 //! - A blob is held in memory while it is stored. A token is checked before a blob or a snapshot is
-//!   put and once more behind it, not in the same step. What was put under a lease that was lost
+//!   put and once more behind it, not in the same step. Each put of a blob makes an object, also of
+//!   content that is there; all but one of them are garbage after a day. What was put under a lease that was lost
 //!   meanwhile, or for a session that was deleted meanwhile, is taken back; what arrives later still
 //!   is a blob that nothing names, or a snapshot that is proven before it is believed.
 //! - Chunks that were put for a head that lost its slot are deleted by their writer. One that dies

@@ -1,13 +1,13 @@
 //! Looking for damage.
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt;
 use sessionlog_core::{
-    BlobStore, Error, ErrorKind, Finding, Head as LogEnd, Place, Repair, Result, SessionId,
-    SessionRef, Severity, Upkeep,
+    Error, ErrorKind, Finding, Head as LogEnd, Place, Repair, Result, SessionId, SessionRef,
+    Severity, Upkeep,
 };
 
 use crate::Bucket;
+use crate::blob::DAMAGED;
 use crate::key::{Named, Part};
 use crate::seat::{Done, Seat, What};
 use crate::snapshot::decode;
@@ -167,12 +167,9 @@ impl Bucket {
             let place = Place::file(keys.relative(&listed.key)).with_session(&session.id);
             match keys.named(&listed.key) {
                 Some(Named::Of(_, Part::Blob(life, id))) if life == session.incarnation => {
-                    let read = self.get(session, id, 0..u64::MAX);
-                    match read.try_for_each(|_| async { Ok(()) }).await {
-                        Err(error) if error.is_corrupt() => findings.push(finding(error)?),
-                        // Removed meanwhile.
-                        Err(error) if error.is_not_found() => {}
-                        read => read?,
+                    // One that was removed meanwhile is neither.
+                    if self.is_blob(&listed.key, listed.len, id).await? == Some(false) {
+                        findings.push(Finding::new(Severity::Damage, place, DAMAGED));
                     }
                 }
                 Some(Named::Of(_, Part::Snapshot(life))) if life == session.incarnation => {

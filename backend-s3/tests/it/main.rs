@@ -11,6 +11,7 @@
 
 mod ahead;
 mod begun;
+mod blobs;
 mod conformance;
 mod garbage;
 mod gcs;
