@@ -51,14 +51,7 @@ impl Seat {
         view: &Arc<View>,
     ) -> Result<Step<Done>> {
         match view.state.sort {
-            Sort::Deleted => {}
-            Sort::Closed => {
-                return Err(Error::unavailable(format!(
-                    "what is left of a deleted session of this name is being collected, try again \
-                     later: {}",
-                    self.id
-                )));
-            }
+            Sort::Deleted | Sort::Closed => {}
             _ if !view.is_begun() => return Err(self.in_use(view)),
             _ if view.state.incarnation == session.incarnation => {
                 if let Step::Done(done) = self.finish(view).await? {

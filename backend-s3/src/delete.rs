@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use object_store::path::Path;
-use sessionlog_core::{Error, Head as LogEnd, Result};
+use sessionlog_core::{Error, Head as LogEnd, Result, SessionRef};
 
 use crate::head::Sort;
 use crate::key::{Named, Part};
@@ -35,7 +35,42 @@ impl Seat {
     /// Deletes what a deleted session leaves, but for the fences. `Again` if the tombstone is not the
     /// newest head.
     pub(crate) async fn bury(&self, desk: &mut Desk, stone: &Arc<View>) -> Result<Step<Done>> {
-        let marker = self.marker(&stone.state);
+        let Some(mut waste) = self.left_by(stone).await? else {
+            self.forget();
+            return Ok(Step::Again);
+        };
+        waste.push(self.marker(&stone.state));
+        *desk = Desk::default();
+        let own = View::new(stone.state.clone(), None, true).since(stone);
+        self.wrote(&Arc::new(own));
+        self.env.objects.delete(waste).await.map_err(half_done)?;
+        Ok(Step::Done(Done::Nothing))
+    }
+
+    /// Finishes a deletion that was broken off behind its tombstone. Cost: as [`Self::bury`], and 1
+    /// LIST; 1 LIST and 1 GET if there is nothing to finish.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is left.
+    pub(crate) async fn bury_rest(
+        &self,
+        desk: &mut Desk,
+        session: &SessionRef,
+        stone: &Arc<View>,
+    ) -> Result<Step<Done>> {
+        let rest = self.left_by(stone).await?;
+        if rest.is_some_and(|rest| rest.is_empty()) {
+            let marker = self.marker(&stone.state);
+            if self.env.objects.len(&marker).await?.is_none() {
+                return Err(session.gone());
+            }
+        }
+        self.bury(desk, stone).await
+    }
+
+    /// What a deleted session leaves but its marker and the fences; `None` if the tombstone is not the
+    /// newest head.
+    async fn left_by(&self, stone: &View) -> Result<Option<Vec<Path>>> {
         let folder = self.env.keys.session(&self.dir);
         let there = self
             .env
@@ -50,20 +85,13 @@ impl Seat {
         let named: Vec<(&Path, Named)> = named.collect();
         let slots = named.iter().filter_map(|(_, named)| slot_of(named));
         if slots.max() != Some(stone.state.slot) {
-            self.forget();
-            return Ok(Step::Again);
+            return Ok(None);
         }
         let kept = |slot: u64| slot == 0 || stone.state.fences.contains(&slot);
         let waste = named
             .iter()
             .filter(|(_, named)| !slot_of(named).is_some_and(kept));
-        let mut waste: Vec<Path> = waste.map(|(key, _)| (*key).clone()).collect();
-        waste.push(marker);
-        *desk = Desk::default();
-        let own = View::new(stone.state.clone(), None, true).since(stone);
-        self.wrote(&Arc::new(own));
-        self.env.objects.delete(waste).await.map_err(half_done)?;
-        Ok(Step::Done(Done::Nothing))
+        Ok(Some(waste.map(|(key, _)| (*key).clone()).collect()))
     }
 
     /// Deletes old heads, and chunks that were merged long ago. Cost: nothing, or 1 DELETE. What
@@ -109,7 +137,8 @@ fn slot_of(named: &Named) -> Option<u64> {
 
 fn half_done(error: Error) -> Error {
     Error::indeterminate(
-        "the session is deleted, but some of its objects may be left: collect them",
+        "the session is deleted, but some of its objects may be left: delete it once more, or collect \
+         them",
     )
     .with_source(error)
 }

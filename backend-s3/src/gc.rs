@@ -24,7 +24,8 @@ pub struct Garbage {
     pub keys: Vec<String>,
     /// Their bytes.
     pub bytes: u64,
-    /// Sessions that were deleted long ago, whose last traces the next collection takes.
+    /// Sessions that were deleted long ago, of which the next collection leaves the first head and
+    /// the last.
     pub closed: u64,
 }
 
@@ -35,17 +36,17 @@ struct Folder {
     others: Vec<(Part, Listed)>,
 }
 
-/// What is to be deleted, and what at the end.
+/// What is to be deleted.
 #[derive(Default)]
 struct Waste {
-    first: Vec<Listed>,
-    last: Vec<Listed>,
+    objects: Vec<Listed>,
     closed: u64,
 }
 
 impl Bucket {
     /// Collects what nobody needs: old heads and fences, what broken-off writes and deletes left,
-    /// and the traces of sessions that were deleted long ago. With `dry_run` it only says what.
+    /// and the traces of sessions that were deleted long ago, but for two heads that say nothing of
+    /// them. With `dry_run` it only says what.
     ///
     /// Only what is older than [`Options::retention`](crate::Options::retention) goes, old heads
     /// after [`Options::reader_grace`](crate::Options::reader_grace). Foreign objects are left
@@ -70,7 +71,7 @@ impl Bucket {
                     folders.entry(dir).or_default().others.push((part, object));
                 }
                 Some(Named::Marker(session)) => markers.push((session, object)),
-                Some(Named::Probe) if self.is_old(&object, now) => waste.first.push(object),
+                Some(Named::Probe) if self.is_old(&object, now) => waste.objects.push(object),
                 Some(Named::Probe) | None => {}
             }
         }
@@ -102,7 +103,7 @@ impl Bucket {
             let life = lives.get(&dir_of(&session.id)).copied().flatten();
             let needed = life == Some(session.incarnation) && !is_void(&object);
             if !needed && self.is_old(&object, now) {
-                waste.first.push(object);
+                waste.objects.push(object);
             }
         }
         self.throw_away(waste, dry_run).await
@@ -148,7 +149,7 @@ impl Bucket {
         let others = others.filter(|(part, object)| !needed(part, object));
         let others = others.map(|(_, object)| object);
         waste
-            .first
+            .objects
             .extend(others.filter(|object| self.is_old(object, now)));
         let Some(state) = state else {
             return Ok(());
@@ -156,16 +157,12 @@ impl Bucket {
         let newest = folder.heads.get(&state.slot);
         let age = newest.map_or(Duration::ZERO, |newest| age_of(newest, now));
         match state.sort {
-            // Whoever saw the tombstone and begins a new life has done so, or was refused.
+            // The next life begins behind it: no slot is used twice, so that no delete which comes
+            // late, or is sent by who listed them before, takes anything of that life.
             Sort::Closed if age >= grace => {
-                for (slot, object) in folder.heads {
-                    let whole = if slot == state.slot {
-                        &mut waste.last
-                    } else {
-                        &mut waste.first
-                    };
-                    whole.push(object);
-                }
+                let kept = |slot: u64| slot == 0 || slot == state.slot;
+                let heads = folder.heads.into_iter().filter(|(slot, _)| !kept(*slot));
+                waste.objects.extend(heads.map(|(_, object)| object));
             }
             Sort::Closed => {}
             Sort::Deleted if age >= self.env.objects.options.retention => {
@@ -190,25 +187,26 @@ impl Bucket {
                     .heads
                     .into_iter()
                     .filter(|(slot, object)| old(*slot, object));
-                waste.first.extend(heads.map(|(_, object)| object));
+                waste.objects.extend(heads.map(|(_, object)| object));
             }
         }
         Ok(())
     }
 
-    /// Puts the last head of a deleted session: no life may begin behind it.
+    /// Puts the last head of a deleted session, behind which the next life may begin.
     async fn close(&self, dir: &str, stone: &State) -> Result<()> {
         let stamp = Stamp {
             writer: self.env.writer,
             commit: *EventId::generate().as_bytes(),
         };
-        let state = State {
+        let mut state = State {
             slot: stone.slot + 1,
             epoch: stone.epoch + 1,
             stamp,
             sort: Sort::Closed,
             ..stone.clone()
         };
+        state.fences.push(state.slot);
         let key = self.env.keys.head(dir, state.slot);
         let name = self.env.keys.relative(&key).to_owned();
         let bytes = state.encode(dir, &[]);
@@ -233,18 +231,15 @@ impl Bucket {
             closed: waste.closed,
             ..Garbage::default()
         };
-        for object in waste.first.iter().chain(&waste.last) {
+        for object in &waste.objects {
             garbage
                 .keys
                 .push(self.env.keys.relative(&object.key).to_owned());
             garbage.bytes += object.len;
         }
         if !dry_run {
-            let keys = |objects: Vec<Listed>| -> Vec<Path> {
-                objects.into_iter().map(|object| object.key).collect()
-            };
-            self.env.objects.delete(keys(waste.first)).await?;
-            self.env.objects.delete(keys(waste.last)).await?;
+            let keys = waste.objects.into_iter().map(|object| object.key);
+            self.env.objects.delete(keys.collect()).await?;
         }
         Ok(garbage)
     }

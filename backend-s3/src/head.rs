@@ -31,7 +31,7 @@ pub(crate) enum Sort {
     Turn,
     /// The life has ended: holds no events, and is kept.
     Deleted,
-    /// Everything of the session is about to be collected: nothing may follow.
+    /// The life ended long ago, and what is before this is collected but for the first head.
     Closed,
 }
 

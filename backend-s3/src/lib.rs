@@ -79,6 +79,9 @@
 //!   garbage is collected: also those of a session that was deleted while it wrote.
 //! - A process that dies while it makes a session leaves nothing that is there for others: who makes
 //!   one of that name takes its place. What it left is garbage.
+//! - Of a deleted session its first head and its last stay for ever, a few hundred bytes that hold
+//!   neither its name nor any event: the next life of the name begins behind them. As no slot is used
+//!   twice, no delete that comes late takes anything of that life.
 //! - A newest head that somebody removed can't be told from one that was never written: the log ends
 //!   before it.
 //! - A repair that finds no whole head mends nothing; a head that is lost takes with it the events

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 16;
 
 impl Bucket {
     /// Foreign objects, and folders of sessions that are not in the index. Cost: 1 LIST for each
-    /// 1,000 objects; 1 GET for each session that was deleted in the last day, or is not in the index.
+    /// 1,000 objects; 1 GET for each session that was deleted, or is not in the index.
     pub(crate) async fn found_beside(&self) -> Result<Vec<Finding>> {
         let keys = &self.env.keys;
         let (mut found, mut markers) = (Vec::new(), Vec::new());

@@ -51,6 +51,12 @@ impl Seat {
             Some(view) => Arc::clone(view),
             None => self.load().await?.0,
         };
+        if let What::Delete(_) = &job.what
+            && view.state.sort == Sort::Deleted
+            && view.state.incarnation == job.session.incarnation
+        {
+            return self.bury_rest(desk, &job.session, &view).await;
+        }
         let plan = plan(&view, job);
         if known.is_some() && matches!(plan, Ok(Plan::Nothing) | Err(_)) {
             // An answer that needs no write must rest on the newest head.

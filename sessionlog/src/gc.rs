@@ -12,7 +12,8 @@ pub struct Garbage {
     pub objects: Vec<String>,
     /// Their bytes.
     pub bytes: u64,
-    /// Sessions that were deleted long ago, whose last traces the next collection takes.
+    /// Sessions that were deleted long ago, of which the next collection leaves two small objects that
+    /// say nothing of them.
     pub closed: u64,
 }
 

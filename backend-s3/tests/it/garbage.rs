@@ -1,12 +1,14 @@
 //! What is collected, and what never is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use sessionlog_backend_s3::{Bucket, Options};
+use sessionlog_conformance::objects::{Fault, Faulty, Op};
 use sessionlog_core::{
     AppendCondition, BlobStore, EventLog, Kind, LeaseRequest, LeaseStore, NewEvent, Owner, SeqNum,
     SessionRef, Upkeep,
@@ -80,7 +82,7 @@ fn what_lives_is_whole_behind_a_collection() {
 }
 
 #[test]
-fn a_deleted_session_leaves_fences_and_then_nothing() {
+fn a_deleted_session_leaves_fences_and_then_two_heads() {
     pollster::block_on(async {
         let store = Arc::new(InMemory::new());
         let bucket = Bucket::new(Arc::clone(&store) as _, "", at_once());
@@ -96,13 +98,80 @@ fn a_deleted_session_leaves_fences_and_then_nothing() {
         assert!(left.iter().all(|key| !key.contains("a-name")), "{left:?}");
 
         assert_eq!(bucket.gc(false).await.unwrap().closed, 1);
-        let again = SessionRef::fresh(session.id.clone());
-        let refused = bucket.create(&again).await.unwrap_err();
-        assert_eq!(refused.kind().name(), "unavailable");
-        bucket.gc(false).await.unwrap();
-        assert_eq!(keys(&store).await, Vec::<String>::new());
-        bucket.create(&again).await.unwrap();
-        append(&bucket, &again).await;
-        assert_eq!(bucket.head(&session.id).await.unwrap().0, again);
+        for _ in 0..2 {
+            bucket.gc(false).await.unwrap();
+            let left = keys(&store).await;
+            assert!(
+                left.len() == 2 && left[1].ends_with("/ffffffffffffffff"),
+                "{left:?}"
+            );
+        }
+        assert_eq!(bucket.strays().await.unwrap(), []);
+        for creator in [
+            bucket.clone(),
+            Bucket::new(Arc::clone(&store) as _, "", at_once()),
+        ] {
+            let again = SessionRef::fresh(session.id.clone());
+            creator.create(&again).await.unwrap();
+            append(&creator, &again).await;
+            assert_eq!(bucket.head(&session.id).await.unwrap().0, again);
+            assert_eq!(bucket.verify(&session.id).await.unwrap(), []);
+            bucket.delete(&again, None).await.unwrap();
+            bucket.gc(false).await.unwrap();
+            bucket.gc(false).await.unwrap();
+            assert_eq!(keys(&store).await.len(), 2);
+        }
+    });
+}
+
+/// The next life of a name, when some of the deletes of the collection before it fail or are late.
+fn next_life(verdict: impl Fn(u32) -> Fault + Send + Sync + 'static) {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let calm = Bucket::new(Arc::clone(&store) as _, "", at_once());
+        let session = SessionRef::fresh("s".parse().unwrap());
+        calm.create(&session).await.unwrap();
+        append(&calm, &session).await;
+        calm.delete(&session, None).await.unwrap();
+        assert_eq!(calm.gc(false).await.unwrap().closed, 1);
+
+        let deletes = AtomicU32::new(0);
+        let faulty = Faulty::new(Arc::clone(&store) as _, move |request| match request.op {
+            Op::Delete | Op::BulkDelete => verdict(deletes.fetch_add(1, Ordering::Relaxed)),
+            _ => Fault::None,
+        });
+        let mut options = at_once();
+        options.pause = Duration::ZERO;
+        let collector = Bucket::new(Arc::new(faulty.clone()), "", options);
+        drop(collector.gc(false).await);
+        let fresh = Bucket::new(Arc::clone(&store) as _, "", at_once());
+        let next = SessionRef::fresh(session.id.clone());
+        fresh.create(&next).await.unwrap();
+        for _ in 0..4 {
+            append(&fresh, &next).await;
+        }
+        faulty.settle().await;
+        calm.gc(false).await.unwrap();
+        for reader in [fresh, Bucket::new(Arc::clone(&store) as _, "", at_once())] {
+            let (there, end) = reader.head(&next.id).await.unwrap();
+            assert_eq!((there, end.tail.get()), (next.clone(), 4));
+            assert_eq!(reader.verify(&next.id).await.unwrap(), []);
+        }
+    });
+}
+
+#[test]
+fn a_collection_that_breaks_off_leaves_the_name_usable() {
+    next_life(|n| if n == 0 { Fault::None } else { Fault::Lost });
+}
+
+#[test]
+fn deletes_that_come_late_take_nothing_of_the_next_life() {
+    next_life(|n| {
+        if n % 2 == 0 {
+            Fault::Late(200)
+        } else {
+            Fault::None
+        }
     });
 }

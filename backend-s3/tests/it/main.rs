@@ -13,6 +13,7 @@ mod ahead;
 mod begun;
 mod blobs;
 mod conformance;
+mod deletion;
 mod garbage;
 mod gcs;
 mod golden;

@@ -1,0 +1,102 @@
+//! A deletion that broke off behind its tombstone, and is asked for once more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use pollster::block_on;
+use sessionlog_backend_s3::{Bucket, Options};
+use sessionlog_conformance::objects::{Fault, Faulty, Op};
+use sessionlog_core::{BlobStore, EventLog, SessionRef};
+
+async fn keys(store: &InMemory) -> Vec<String> {
+    let listed: Vec<_> = store.list(None).try_collect().await.unwrap();
+    let keys = listed.iter().map(|object| object.location.to_string());
+    keys.collect()
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.pause = Duration::ZERO;
+    options.tries = 2;
+    options
+}
+
+/// Deletes a session, with these verdicts on the first requests of a kind, and then once more.
+fn broken_off(of: fn(Op) -> bool, faults: &'static [Fault], same: bool) {
+    block_on(async {
+        let store = Arc::new(InMemory::new());
+        let calm = || Bucket::new(Arc::clone(&store) as _, "", options());
+        let session = SessionRef::fresh("s".parse().unwrap());
+        calm().create(&session).await.unwrap();
+        let content = futures_util::stream::iter([Ok(Bytes::from("a secret"))]);
+        let put = calm().put(&session, Box::pin(content), None).await;
+        put.unwrap();
+        let deleting = Arc::new(AtomicU32::new(0));
+        let seen = AtomicU32::new(0);
+        let stone = Arc::clone(&deleting);
+        let faulty = Faulty::new(Arc::clone(&store) as _, move |request| {
+            if request.op == Op::Create {
+                stone.store(1, Ordering::Relaxed);
+            }
+            if stone.load(Ordering::Relaxed) == 0 || !of(request.op) {
+                return Fault::None;
+            }
+            let n = usize::try_from(seen.fetch_add(1, Ordering::Relaxed)).unwrap();
+            faults.get(n).copied().unwrap_or_default()
+        });
+        let first = Bucket::new(Arc::new(faulty), "", options());
+        let error = first.delete(&session, None).await.unwrap_err();
+        assert_eq!(error.kind().name(), "indeterminate", "{error}");
+        let left = keys(&store).await;
+        assert!(
+            left.iter()
+                .any(|key| key.contains("/d/") || key.contains("/i/")),
+            "{left:?}"
+        );
+
+        let next = if same { first } else { calm() };
+        next.delete(&session, None).await.unwrap();
+        let left = keys(&store).await;
+        assert!(left.iter().all(|key| key.contains("/h/")), "{left:?}");
+        for handle in [next, calm()] {
+            let again = handle.delete(&session, None).await.unwrap_err();
+            assert!(again.is_not_found(), "{again}");
+        }
+    });
+}
+
+fn deletes(op: Op) -> bool {
+    matches!(op, Op::Delete | Op::BulkDelete)
+}
+
+#[test]
+fn it_is_finished_by_the_same_handle_and_by_others() {
+    for same in [true, false] {
+        broken_off(deletes, &[Fault::Lost; 2], same);
+        broken_off(deletes, &[Fault::PartialDelete; 2], same);
+        broken_off(|op| op == Op::List, &[Fault::Lost; 2], same);
+    }
+}
+
+#[test]
+fn it_is_left_alone_once_there_is_another_life() {
+    block_on(async {
+        let store = Arc::new(InMemory::new());
+        let open = || Bucket::new(Arc::clone(&store) as _, "", options());
+        let (old, bucket) = (SessionRef::fresh("s".parse().unwrap()), open());
+        bucket.create(&old).await.unwrap();
+        bucket.delete(&old, None).await.unwrap();
+        let new = SessionRef::fresh(old.id.clone());
+        open().create(&new).await.unwrap();
+        for handle in [bucket, open()] {
+            let again = handle.delete(&old, None).await.unwrap_err();
+            assert!(again.is_not_found(), "{again}");
+        }
+        assert_eq!(open().head(&new.id).await.unwrap().0, new);
+    });
+}
