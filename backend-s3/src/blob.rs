@@ -1,4 +1,4 @@
-//! Blobs: an object for each put of one, below the name of its content.
+//! Blobs: an object for each put of one, which has the name of its content, and one of its own.
 //!
 //! No two puts share a key. So a delete that comes late, of one who removed the blob before it was
 //! put, takes nothing that was put since.
@@ -134,10 +134,20 @@ impl Bucket {
         })
     }
 
-    /// The copies of a blob that lie below a name of their own. Cost: 1 LIST for each 1,000.
+    /// The copies of a blob that have a name of their own. Cost: 1 LIST, or one more for each 256,000
+    /// that the session has of all blobs.
     async fn copies(&self, session: &SessionRef, id: BlobId) -> Result<Vec<Listed>> {
-        let folder = self.env.keys.copies(session, id);
-        self.env.objects.list(Some(&folder)).await
+        let keys = &self.env.keys;
+        let mut copies = self
+            .env
+            .objects
+            .list(Some(&keys.copies(session, id)))
+            .await?;
+        copies.retain(|copy| match keys.named(&copy.key) {
+            Some(Named::Of(_, Part::Blob(_, of))) => of == id,
+            _ => false,
+        });
+        Ok(copies)
     }
 
     /// A copy of a blob and its length: the newest that is there. Cost: 1 LIST, and 1 GET where

@@ -112,16 +112,21 @@ impl Keys {
         self.path(&format!("s/{dir}/d/{life}/b"))
     }
 
-    /// The folder of the copies of a blob, one for each put of it.
+    /// The folder of the copies of a blob, one for each put of it, and of other blobs. Where folders
+    /// stay when they are empty, its name tells nothing.
     pub(crate) fn copies(&self, session: &SessionRef, id: BlobId) -> Path {
         let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
-        self.path(&format!("s/{dir}/d/{life}/b/{id}-"))
+        self.path(&format!("s/{dir}/d/{life}/b/{}", two(&id.to_string())))
     }
 
     /// A copy of a blob.
     pub(crate) fn copy(&self, session: &SessionRef, id: BlobId, name: u64) -> Path {
-        let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
-        self.path(&format!("s/{dir}/d/{life}/b/{id}-/{name:016x}"))
+        let (dir, life, id) = (
+            dir_of(&session.id),
+            plain(session.incarnation),
+            id.to_string(),
+        );
+        self.path(&format!("s/{dir}/d/{life}/b/{}/{id}-{name:016x}", two(&id)))
     }
 
     /// A blob as it was put once: under the name that all puts of it shared.
@@ -141,10 +146,11 @@ impl Keys {
                 let life = life_in(life)?;
                 Named::Of(dir_in(dir)?, part(life, sort, name)?)
             }
-            ["s", dir, "d", life, "b", blob, name] => {
+            ["s", dir, "d", life, "b", folder, name] => {
+                let (id, name) = name.split_once('-')?;
                 hex(name)?;
-                let id = blob.strip_suffix('-')?.parse().ok()?;
-                Named::Of(dir_in(dir)?, Part::Blob(life_in(life)?, id))
+                let blob = Part::Blob(life_in(life)?, id.parse().ok()?);
+                (two(id) == *folder).then_some(Named::Of(dir_in(dir)?, blob))?
             }
             _ => return None,
         };
@@ -167,6 +173,11 @@ fn part(life: Incarnation, sort: &str, name: &str) -> Option<Part> {
         "b" => Some(Part::Blob(life, name.parse().ok()?)),
         _ => None,
     }
+}
+
+/// The folder of a blob's copies.
+fn two(blob: &str) -> &str {
+    blob.get(..2).unwrap_or_default()
 }
 
 /// The name of a session's folder: a hash of its id. So it says nothing of the session when only

@@ -132,7 +132,8 @@ fn copies_are_one_blob_and_the_surplus_is_collected() {
         bucket.put(&session, pieces(), None).await.unwrap();
         // As it was put once.
         let copy = copies(&store).await.remove(0);
-        let shared = Path::from(copy.as_ref().rsplit_once("-/").unwrap().0);
+        let (folder, _) = copy.as_ref().split_once("/b/").unwrap();
+        let shared = Path::from(format!("{folder}/b/{}", id()));
         store.rename(&copy, &shared).await.unwrap();
         assert_eq!(read(&bucket, &session).await.unwrap(), CONTENT.as_bytes());
         for _ in 0..2 {
