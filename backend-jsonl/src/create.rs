@@ -30,13 +30,23 @@ impl Jsonl {
             match build(&unfinished, session) {
                 Ok(lock) => {
                     let made = fs::rename(&unfinished, dir.path());
-                    drop(lock);
                     match made {
                         Ok(()) => break,
+                        // Somebody was faster.
+                        Err(e) if matches!(e.kind(), Io::DirectoryNotEmpty | Io::AlreadyExists) => {
+                            drop(fs::remove_dir_all(&unfinished));
+                            self.refuse_if_there(session, &dir)?;
+                            // It is deleted already.
+                            if attempt >= 8 {
+                                return Err(failed("make the session", &unfinished)(e));
+                            }
+                        }
                         // As below, but a moment later.
                         Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
                         Err(e) => {
+                            // Under its lock: no sweep takes it before it is looked for.
                             let error = failed_to_move("make the session", &unfinished)(e);
+                            drop(lock);
                             if *error.kind() == ErrorKind::Indeterminate {
                                 return Err(error);
                             }

@@ -11,7 +11,11 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("sessionlog-core", &[], &[]),
     ("sessionlog-crashfs", &[], &[]),
-    ("sessionlog-local", &["sessionlog-core"], &[]),
+    (
+        "sessionlog-local",
+        &["sessionlog-core"],
+        &["sessionlog-crashfs"],
+    ),
     (
         "sessionlog-conformance",
         &["sessionlog-core", "sessionlog-crashfs"],
