@@ -21,13 +21,33 @@ enum Plan {
     Compact,
 }
 
+/// A grant that was sent for a job, and the end of the log at it.
+struct Asked {
+    grant: Grant,
+    end: LogEnd,
+}
+
+impl Asked {
+    /// Whether it is the newest grant of the session.
+    fn is_in(&self, view: &View, job: &Job) -> bool {
+        let newest = view.state.grant.as_ref();
+        view.is(&job.session).is_ok() && newest.is_some_and(|g| g.holder == self.grant.holder)
+    }
+
+    fn done(&self) -> Done {
+        let token = self.grant.holder.token;
+        Done::Granted(token, self.grant.expires_at(), self.end)
+    }
+}
+
 impl Seat {
     pub(crate) async fn turn(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
+        let mut asked = None;
         for round in 1..=ROUNDS {
             let step = match &job.what {
                 What::Create => self.try_create(desk, &job.session).await,
                 What::Mend => self.try_mend(desk, &job.session).await,
-                _ => self.try_turn(desk, job).await,
+                _ => self.try_turn(desk, job, &mut asked).await,
             };
             match step? {
                 Step::Done(done) => return Ok(done),
@@ -37,7 +57,12 @@ impl Seat {
         Err(crowded(self))
     }
 
-    async fn try_turn(&self, desk: &mut Desk, job: &Job) -> Result<Step<Done>> {
+    async fn try_turn(
+        &self,
+        desk: &mut Desk,
+        job: &Job,
+        asked: &mut Option<Asked>,
+    ) -> Result<Step<Done>> {
         let settled = self.settle(desk).await?;
         if let (Some(stone), What::Delete(_)) = (settled, &job.what)
             && stone.state.sort == Sort::Deleted
@@ -57,6 +82,10 @@ impl Seat {
         {
             return self.bury_rest(desk, &job.session, &view).await;
         }
+        if let Some(asked) = asked.as_ref().filter(|asked| asked.is_in(&view, job)) {
+            // The fence with it was written, and another one behind it before it was looked for.
+            return Ok(Step::Done(asked.done()));
+        }
         let plan = plan(&view, job);
         if known.is_some() && matches!(plan, Ok(Plan::Nothing) | Err(_)) {
             // An answer that needs no write must rest on the newest head.
@@ -70,6 +99,12 @@ impl Seat {
             Plan::Compact => self.compact(desk, &view).await,
             Plan::Grant(token, grant) => {
                 let expires = grant.as_ref().map_or(Timestamp::EPOCH, Grant::expires_at);
+                if let (What::Acquire(_), Some(grant)) = (&job.what, &grant) {
+                    *asked = Some(Asked {
+                        grant: grant.clone(),
+                        end: view.state.end,
+                    });
+                }
                 let change = |state: &mut State| {
                     state.token = token;
                     state.grant = grant;

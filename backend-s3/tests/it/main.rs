@@ -17,6 +17,7 @@ mod deletion;
 mod garbage;
 mod gcs;
 mod golden;
+mod grants;
 mod location;
 mod objects;
 mod overtaken;
