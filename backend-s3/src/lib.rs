@@ -17,7 +17,8 @@
 //!   it is settled.
 //! - Leases are timed: liveness, no safety. A lease lapses when its holder wrote nothing for its
 //!   time to live, by the holder's clock and one's own, or by one's own watch alone.
-//! - There is no thread and no task: the futures that wait drive what is under way.
+//! - The engine has no thread and no task: the futures that wait drive what is under way. The client
+//!   of a [`Location`] of a cloud has a thread for its HTTP, and timers have one.
 //!
 //! # Requests
 //!
