@@ -9,8 +9,7 @@ use sessionlog_backend_s3::Location;
 
 use crate::stub;
 
-/// A server of one object that first gives each request a 503, so that the client waits and tries
-/// again.
+/// A server of one object that first gives each request a 503.
 fn failing_first() -> SocketAddr {
     let requests = AtomicUsize::new(0);
     stub::serve(
@@ -34,7 +33,11 @@ fn client() -> Arc<dyn ObjectStore> {
 }
 
 async fn read(store: &dyn ObjectStore) -> String {
-    let got = store.get(&Path::from("k")).await.unwrap();
+    let key = Path::from("k");
+    // The client repeats nothing unasked.
+    let refused = store.get(&key).await.unwrap_err();
+    assert!(refused.to_string().contains("503"), "{refused}");
+    let got = store.get(&key).await.unwrap();
     String::from_utf8(got.bytes().await.unwrap().to_vec()).unwrap()
 }
 

@@ -38,12 +38,13 @@ fn s3s_fs(root: &Path) -> SocketAddr {
 }
 
 /// A probe is a sample. Of this server it was seen to find nine in ten, so that twenty don't miss it.
+/// Sometimes the server gives an error instead, which tells nothing.
 #[test]
 fn a_server_that_looks_and_writes_in_two_steps_is_refused() {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("bucket")).unwrap();
     let address = s3s_fs(root.path());
-    let refused = (0..20).find_map(|n| {
+    let refused = (0..20).any(|n| {
         let url = format!(
             "s3:bucket/sessions{n}?endpoint=http://{address}&allow_http=true\
              &access_key_id=id&secret_access_key=secret"
@@ -51,8 +52,8 @@ fn a_server_that_looks_and_writes_in_two_steps_is_refused() {
         let (store, prefix) = Location::parse(&url).unwrap().connect().unwrap();
         let key = prefix.join("k");
         let write = store.put_opts(&key, "x".into(), PutMode::Create.into());
-        pollster::block_on(write).err()
+        let refused = pollster::block_on(write).err();
+        refused.is_some_and(|error| error.to_string().contains("sessions are not safe"))
     });
-    let refused = refused.unwrap().to_string();
-    assert!(refused.contains("sessions are not safe"), "{refused}");
+    assert!(refused);
 }
