@@ -37,6 +37,7 @@ capabilities! {
         g14_lists_beside_other_processes_are_right,
     ]
     forced_leases [
+        a01_object_faults_leave_blobs_whole_or_absent,
         g02_an_operation_given_up_among_requests_is_whole_or_absent,
         g07_tokens_grow_by_force,
         g08_a_forced_grant_fences_the_holder,
