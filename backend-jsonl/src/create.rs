@@ -16,6 +16,9 @@ use sessionlog_local::files::{
 };
 use sessionlog_local::lock::try_whole;
 
+/// How often a session's folder is built, where others take it apart.
+const TRIES: usize = 8;
+
 impl Jsonl {
     /// Makes an empty session in a folder of its own and gives it its name when it is whole.
     pub(crate) fn make(&self, session: &SessionRef) -> Result<()> {
@@ -25,45 +28,8 @@ impl Jsonl {
         self.refuse_if_there(session, &dir)?;
         let new = self.path().join(NEW);
         make_dir(&new).map_err(failed("make the folder", &new))?;
-        for attempt in 0.. {
-            let unfinished = new.join(unique());
-            match build(&unfinished, session) {
-                Ok(lock) => {
-                    let made = fs::rename(&unfinished, dir.path());
-                    match made {
-                        Ok(()) => break,
-                        // Somebody was faster.
-                        Err(e) if matches!(e.kind(), Io::DirectoryNotEmpty | Io::AlreadyExists) => {
-                            drop(fs::remove_dir_all(&unfinished));
-                            self.refuse_if_there(session, &dir)?;
-                            // It is deleted already.
-                            if attempt >= 8 {
-                                return Err(failed("make the session", &unfinished)(e));
-                            }
-                        }
-                        // As below, but a moment later.
-                        Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
-                        Err(e) => {
-                            // Under its lock: no sweep takes it before it is looked for.
-                            let error = failed_to_move("make the session", &unfinished)(e);
-                            drop(lock);
-                            if *error.kind() == ErrorKind::Indeterminate {
-                                return Err(error);
-                            }
-                            drop(fs::remove_dir_all(&unfinished));
-                            self.refuse_if_there(session, &dir)?;
-                            return Err(error);
-                        }
-                    }
-                }
-                // A sweep of another process took it for a leftover before it was locked.
-                Err(e) if e.kind() == Io::NotFound && attempt < 8 => {}
-                Err(e) => {
-                    drop(fs::remove_dir_all(&unfinished));
-                    return Err(failed("make the session's folder", &unfinished)(e));
-                }
-            }
-        }
+        let mut again = 1..TRIES;
+        while !self.try_make(session, &dir, &new, again.next().is_none())? {}
         sync_dir(self.path()).map_err(|e| {
             Error::indeterminate(format!(
                 "the session was made, but perhaps not durably: {}",
@@ -71,6 +37,48 @@ impl Jsonl {
             ))
             .with_source(e)
         })
+    }
+
+    /// Builds the session's folder and names it; `false` if that is to be tried again, because another
+    /// process took the folder for a leftover, or made a session of this name that is deleted already.
+    fn try_make(
+        &self,
+        session: &SessionRef,
+        dir: &SessionDir,
+        new: &Path,
+        last: bool,
+    ) -> Result<bool> {
+        let unfinished = new.join(unique());
+        let lock = match build(&unfinished, session) {
+            Ok(lock) => lock,
+            Err(e) if e.kind() == Io::NotFound && !last => return Ok(false),
+            Err(e) => {
+                drop(fs::remove_dir_all(&unfinished));
+                return Err(failed("make the session's folder", &unfinished)(e));
+            }
+        };
+        let error = match fs::rename(&unfinished, dir.path()) {
+            Ok(()) => return Ok(true),
+            Err(e) if e.kind() == Io::NotFound && !last => return Ok(false),
+            Err(e) => e,
+        };
+        // Somebody was faster.
+        if matches!(error.kind(), Io::DirectoryNotEmpty | Io::AlreadyExists) {
+            drop(fs::remove_dir_all(&unfinished));
+            self.refuse_if_there(session, dir)?;
+            return match last {
+                false => Ok(false),
+                true => Err(failed("make the session", &unfinished)(error)),
+            };
+        }
+        // Under its lock: no sweep takes it before it is looked for.
+        let error = failed_to_move("make the session", &unfinished)(error);
+        drop(lock);
+        if *error.kind() != ErrorKind::Indeterminate {
+            drop(fs::remove_dir_all(&unfinished));
+            self.refuse_if_there(session, dir)?;
+        }
+        Err(error)
     }
 
     fn refuse_if_there(&self, session: &SessionRef, dir: &SessionDir) -> Result<()> {

@@ -3,7 +3,8 @@
 
 use std::io;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,24 @@ type Locked<T> = Result<T, BackendError>;
 /// Bytes and where they were written.
 type Written = Vec<(u64, Vec<u8>)>;
 
+/// What was written to a file since its last flush. It outlives the [`Disk`], since redb gives one up
+/// with the database after a failed flush.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unflushed(Arc<Mutex<Written>>);
+
+impl Unflushed {
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// redb's own file, and the bytes that were written since the last flush if they must be kept.
 ///
 /// After a failed flush a system may take pages for written that are not. A commit in two phases
 /// never refers to such pages. One in a single phase may, so its bytes are kept until they are
-/// flushed, and a failed flush is answered by writing them again, once.
+/// flushed, and a failed flush is answered by writing them again, once. Where that fails too, redb
+/// gives the file up; whoever opens it anew would believe the pages that the system shows, so they are
+/// written and flushed before the first of them is read.
 ///
 /// Of the locks that redb waits for, that of the header is held for moments, or while a store is
 /// compacted, so it is waited for with patience. That of writers is held as long as a transaction:
@@ -28,16 +42,20 @@ type Written = Vec<(u64, Vec<u8>)>;
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: FileBackend,
-    written: Option<Mutex<Written>>,
+    written: Option<Unflushed>,
+    /// Whether a disk before this one left something that was not flushed.
+    owes: AtomicBool,
     patience: Duration,
 }
 
 impl Disk {
     /// A file whose commits are flushed once.
-    pub(crate) fn keeping(file: FileBackend, patience: Duration) -> Self {
+    pub(crate) fn keeping(file: FileBackend, written: Unflushed, patience: Duration) -> Self {
+        let owes = AtomicBool::new(!written.lock().is_empty());
         Self {
             file,
-            written: Some(Mutex::default()),
+            written: Some(written),
+            owes,
             patience,
         }
     }
@@ -47,13 +65,34 @@ impl Disk {
         Self {
             file,
             written: None,
+            owes: AtomicBool::new(false),
             patience,
         }
     }
 
     fn written(&self) -> Option<MutexGuard<'_, Written>> {
-        let written = self.written.as_ref()?;
-        Some(written.lock().unwrap_or_else(PoisonError::into_inner))
+        self.written.as_ref().map(Unflushed::lock)
+    }
+
+    /// Writes and flushes what the disk before this one left, as the file shows it now.
+    fn renew(&self) -> io::Result<()> {
+        if !self.owes.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if let Some(mut written) = self.written() {
+            let len = self.file.len()?;
+            for (offset, data) in written.iter() {
+                let there = len.saturating_sub(*offset);
+                let size = data.len().min(usize::try_from(there).unwrap_or(usize::MAX));
+                let mut shown = vec![0; size];
+                self.file.read(*offset, &mut shown)?;
+                self.put(*offset, &shown)?;
+            }
+            self.flush()?;
+            written.clear();
+        }
+        self.owes.store(false, Ordering::Release);
+        Ok(())
     }
 
     /// Waits for a lock as long as it may.
@@ -88,6 +127,7 @@ impl StorageBackend for Disk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.renew()?;
         self.file.read(offset, out)
     }
 

@@ -15,7 +15,7 @@ use sessionlog_core::{Error, Result};
 use sessionlog_local::files::{Identity, failed as os_failed, open_write};
 
 use crate::Options;
-use crate::disk::Disk;
+use crate::disk::{Disk, Unflushed};
 use crate::failure::{failed, unpanicked};
 use crate::file::{Header, StoreFile, check_marker};
 use crate::overlay::Overlay;
@@ -90,6 +90,8 @@ pub(crate) struct Engine {
     pub(crate) file: StoreFile,
     pub(crate) options: Options,
     slot: Mutex<Option<Arc<Open>>>,
+    /// What an exclusive store has written and not flushed, over all its handles.
+    unflushed: Unflushed,
 }
 
 impl Engine {
@@ -98,6 +100,7 @@ impl Engine {
             file,
             options,
             slot: Mutex::new(None),
+            unflushed: Unflushed::default(),
         }
     }
 
@@ -285,7 +288,7 @@ impl Engine {
         let file = open_write(self.file.path()).map_err(os_failed("open", self.file.path()))?;
         let backend = FileBackend::new(file).map_err(failed(what))?;
         let disk = if self.options.exclusive {
-            Disk::keeping(backend, self.patience())
+            Disk::keeping(backend, self.unflushed.clone(), self.patience())
         } else {
             Disk::plain(backend, self.patience())
         };

@@ -55,9 +55,6 @@ impl Options {
     /// ([`on_repair`](Self::on_repair) tells how far it is), where a shared store opens at once.
     /// Another process that wants to write gets `Unavailable`, and so does one that wants to read.
     /// The file itself is the same.
-    ///
-    /// Known: behind a disk on which every call fails from some point on, a session that was made may
-    /// be missing when the disk works again. The shared mode has passed that test.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;

@@ -25,7 +25,7 @@ mod worker;
 use std::process::ExitCode;
 
 use sessionlog_backend_s3::{Bucket, Location, Options};
-use sessionlog_core::{Error, Result, SessionId, Store};
+use sessionlog_core::{Error, ErrorKind, Result, SessionId, Store};
 
 /// The sessions that the workers fight over.
 fn sessions() -> Result<Vec<SessionId>> {
@@ -82,10 +82,25 @@ fn run() -> Result<()> {
         println!("{told}\n{}", told.bill);
         println!("{}", proven?);
         for id in sessions()? {
-            store.delete(&id).await?;
+            delete(&store, &id).await?;
         }
         Ok(())
     })
+}
+
+/// Deletes a session once the lease of the last worker, which was killed, has run out.
+#[cfg(unix)]
+async fn delete(store: &Store, id: &SessionId) -> Result<()> {
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match store.delete(id).await {
+            Err(error) if matches!(error.kind(), ErrorKind::LeaseHeld { .. }) => {
+                futures_timer::Delay::new(worker::TTL / 10).await;
+            }
+            done => return done,
+        }
+    }
+    store.delete(id).await
 }
 
 #[cfg(not(unix))]

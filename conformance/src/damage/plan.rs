@@ -35,7 +35,7 @@ const SMALL: usize = 2 << 10;
 /// together they try more places.
 pub(super) fn harms(built: &Built, law: &str, budget: Budget, images: &[Image]) -> Vec<Harm> {
     let mut dice = Dice(xxhash_rust::xxh3::xxh3_64(law.as_bytes()));
-    let rounds = budget.of(1, 3, 40);
+    let rounds = budget.of(2, 3, 40);
     // Harms to the whole of a file, and to places in it.
     let (mut whole, mut placed, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for image in images {
@@ -69,7 +69,7 @@ pub(super) fn harms(built: &Built, law: &str, budget: Budget, images: &[Image]) 
     dice.shuffle(&mut whole);
     dice.shuffle(&mut placed);
     if budget != Budget::Deep {
-        let most = usize::try_from(budget.of(24, 40, 0)).unwrap_or(0);
+        let most = usize::try_from(budget.of(32, 40, 0)).unwrap_or(0);
         whole.truncate(most);
         placed.truncate(most + most / 2);
     }

@@ -135,3 +135,31 @@ async fn once(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<bool> {
     guarded(bench.options.patience, "the store", work).await?;
     Ok(delivered)
 }
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+    use crate::Options;
+    use crate::kill::oracle::Oracle;
+    use crate::known::Known;
+
+    #[test]
+    fn the_fewest_steps_can_be_done_on_a_whole_disk() {
+        let subject = Known::Unflushed.subject();
+        let bench = Bench::new("errors", subject, &Options::smoke()).unwrap();
+        let steps = steps("all");
+        let fewest = block_on(async {
+            for at in 1..100 {
+                let fault = FaultAt::new(FaultKind::ALL[0], at, false);
+                if let Err(end) = once(&bench, &steps, &fault).await {
+                    return shortest(&bench, steps, fault, end).await.0;
+                }
+            }
+            steps
+        });
+        assert!(fewest.len() < super::steps("all").len(), "{fewest:?}");
+        assert!(block_on(Oracle::of(fewest.clone())).is_ok(), "{fewest:?}");
+    }
+}

@@ -6,7 +6,7 @@ use sessionlog_core::{Memory, SeqNum, Severity, Snapshot, Store};
 
 use super::work::{Step, Who, Worker, work_event};
 use crate::bench::{Ask, Bench, Handle};
-use crate::breach::{Held, breach, ensure, ensure_eq};
+use crate::breach::{End, Held, breach, ensure, ensure_eq};
 use crate::dump::Dump;
 use crate::make::{event, request};
 use crate::{Capability, Place};
@@ -25,6 +25,8 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
+    /// What the reference backend makes of the steps; `Broken` if it refuses one, since such a list
+    /// can't be done by anybody.
     pub(crate) async fn of(steps: Vec<Step>) -> Held<Self> {
         let store: Handle = Arc::new(Memory::new());
         let mut worker = Worker::new(Arc::clone(&store));
@@ -32,7 +34,9 @@ impl Oracle {
         let mut seen: Vec<Snapshot> = Vec::new();
         let mut saved = vec![Vec::new()];
         for step in &steps {
-            worker.perform(*step).await?;
+            if let Err(refused) = worker.attempt(*step).await? {
+                return Err(End::Broken(format!("{step} can't be done: {refused}")));
+            }
             let state = Dump::of(&store).await?;
             let all = state.sessions.values().flat_map(|s| s.snapshots.clone());
             let new: Vec<_> = all.filter(|s| !seen.contains(s)).collect();

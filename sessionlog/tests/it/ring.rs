@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use sessionlog::transcript::Transcript;
 use sessionlog::{
     BlobId, Card, CopyOptions, Data, Event, EventId, Kind, LeaseRequest, NewEvent, Owner,
-    Projection, SeqNum, Session, SessionId, Store, Timestamp,
+    Projection, SeqNum, Session, SessionId, SessionRef, Snapshot, Store, Timestamp,
 };
 use tempfile::TempDir;
 
@@ -102,7 +102,21 @@ struct All {
     events: Vec<Event>,
     blobs: Vec<(BlobId, usize)>,
     card: Card,
-    snapshots: Vec<Option<sessionlog::Snapshot>>,
+    snapshots: Vec<Option<Snapshot>>,
+}
+
+/// The newest snapshot of each projection that this crate knows.
+pub(crate) async fn snapshots(store: &Store, session: &SessionRef) -> Vec<Option<Snapshot>> {
+    let mut found = Vec::new();
+    for (name, version) in [
+        (Card::NAME, Card::VERSION),
+        (Transcript::NAME, Transcript::VERSION),
+    ] {
+        let name = Kind::from_static(name);
+        let latest = store.backend().latest(session, &name, version, SeqNum::MAX);
+        found.push(latest.await.unwrap());
+    }
+    found
 }
 
 fn all(store: &Store, id: &SessionId) -> All {
@@ -121,22 +135,13 @@ fn all(store: &Store, id: &SessionId) -> All {
         }
         blobs.sort_unstable();
         let (at, head) = store.backend().head(id).await.unwrap();
-        let mut snapshots = Vec::new();
-        for (name, version) in [
-            (Card::NAME, Card::VERSION),
-            (Transcript::NAME, Transcript::VERSION),
-        ] {
-            let name = Kind::from_static(name);
-            let latest = store.backend().latest(&at, &name, version, SeqNum::MAX);
-            snapshots.push(latest.await.unwrap());
-        }
         All {
             life: session.incarnation(),
             head,
             events: session.read(SeqNum::all()).collect().await.unwrap(),
             blobs,
             card: session.project().await.unwrap().state,
-            snapshots,
+            snapshots: snapshots(store, &at).await,
         }
     })
 }

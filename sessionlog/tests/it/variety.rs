@@ -11,10 +11,11 @@ use proptest::sample::{Index, select};
 use sessionlog::transcript::{Transcript, kinds};
 use sessionlog::{
     BlobId, Card, CopyOptions, Data, Event, EventId, Head, Incarnation, Kind, LeaseRequest,
-    NewEvent, Owner, Projection, SeqNum, SessionId, SessionRef, Severity, Snapshot, Store,
-    Timestamp,
+    NewEvent, Owner, SeqNum, SessionId, SessionRef, Severity, Snapshot, Store, Timestamp,
 };
 use tempfile::TempDir;
+
+use crate::ring::snapshots;
 
 const SCHEMES: [&str; 4] = ["memory", "jsonl", "sqlite", "redb"];
 
@@ -148,15 +149,6 @@ fn shown(store: &Store, id: &SessionId) -> Shown {
             }
             assert_eq!(BlobId::of(content), blob.id);
         }
-        let mut snapshots = Vec::new();
-        for (name, version) in [
-            (Card::NAME, Card::VERSION),
-            (Transcript::NAME, Transcript::VERSION),
-        ] {
-            let name = Kind::from_static(name);
-            let latest = store.backend().latest(&at, &name, version, SeqNum::MAX);
-            snapshots.push(latest.await.unwrap());
-        }
         Shown {
             life: at.incarnation,
             head,
@@ -166,7 +158,7 @@ fn shown(store: &Store, id: &SessionId) -> Shown {
             card: session.project().await.unwrap().state,
             transcript: serde_json::to_vec(&session.project::<Transcript>().await.unwrap().state)
                 .unwrap(),
-            snapshots,
+            snapshots: snapshots(store, &at).await,
         }
     })
 }
