@@ -157,7 +157,7 @@ impl Conductor {
             }
             .boxed()
         });
-        cloud.watched(verdicts.with_answers(move || {
+        cloud.client(verdicts.with_answers(move || {
             let conductor = Arc::clone(&behind);
             async move { conductor.lingers().await }.boxed()
         }))

@@ -60,6 +60,7 @@ pub(crate) use dropped::*;
 pub(crate) use explore::Script;
 pub(crate) use outage::*;
 pub use request::{Fault, Op, Request};
+pub use stage::Stage;
 pub(crate) use unfit::*;
 pub(crate) use works::*;
 pub(crate) use worlds::*;

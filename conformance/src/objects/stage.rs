@@ -7,9 +7,38 @@ use futures_util::future::{LocalBoxFuture, join_all, poll_fn};
 
 use crate::talk::Dice;
 
-/// Where requests wait for their turn.
+/// Where the requests of several clients wait for their turn, of which there is one at a time.
+///
+/// A [`Watch`](super::Watch) that awaits [`turn`](Self::turn) brings a client onto it. No clock and
+/// no thread is in it: the same seed and the same clients give the same order.
+///
+/// ```
+/// use std::sync::Arc;
+/// use futures_util::FutureExt;
+/// use futures_util::future::BoxFuture;
+/// use object_store::{ObjectStoreExt, memory::InMemory};
+/// use sessionlog_conformance::objects::{Fault, Request, Stage, Watch, Wrapped};
+///
+/// struct Client(Stage, usize);
+///
+/// impl Watch for Client {
+///     fn request<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Fault> {
+///         Box::pin(async { self.0.turn(self.1).await; Fault::None })
+///     }
+/// }
+///
+/// # pollster::block_on(async {
+/// let stage = Stage::new(7, 2);
+/// let one = Wrapped::around(Arc::new(InMemory::new()), Client(stage.clone(), 0));
+/// let other = one.client(Client(stage.clone(), 1));
+/// let (a, b) = ("a".into(), "b".into());
+/// let puts = [one.put(&a, "content".into()), other.put(&b, "content".into())];
+/// let done = stage.run(puts.map(|put| put.boxed_local()).into()).await;
+/// assert!(done.iter().all(Result::is_ok));
+/// # });
+/// ```
 #[derive(Clone)]
-pub(super) struct Stage(Arc<Mutex<State>>);
+pub struct Stage(Arc<Mutex<State>>);
 
 struct State {
     dice: Dice,
@@ -29,7 +58,8 @@ struct Ticket {
 }
 
 impl Stage {
-    pub(super) fn new(seed: u64, clients: usize) -> Self {
+    /// For so many clients, of which now one goes on for long and now another, as the seed decides.
+    pub fn new(seed: u64, clients: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
             dice: Dice::new(seed),
             favourite: 0,
@@ -43,8 +73,8 @@ impl Stage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is this request's turn.
-    pub(super) async fn turn(&self, client: usize) {
+    /// Waits until it is the turn of a request of this client. Who drops the future has no turn.
+    pub async fn turn(&self, client: usize) {
         let mut leave = Leave(self, None);
         poll_fn(|cx| {
             let mut state = self.lock();
@@ -71,8 +101,8 @@ impl Stage {
         .await;
     }
 
-    /// Runs all, with one request at a time.
-    pub(super) async fn run<T>(&self, all: Vec<LocalBoxFuture<'_, T>>) -> Vec<T> {
+    /// Runs all, with one request at a time, and gives what each came to.
+    pub async fn run<T>(&self, all: Vec<LocalBoxFuture<'_, T>>) -> Vec<T> {
         let mut all = std::pin::pin!(join_all(all));
         poll_fn(|cx| {
             loop {

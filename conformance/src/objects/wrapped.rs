@@ -34,7 +34,7 @@ pub trait Watch: Send + Sync + 'static {
     }
 
     /// Takes note of content that was received.
-    fn received(&self, bytes: u64);
+    fn received(&self, _bytes: u64) {}
 }
 
 /// An [`ObjectStore`] whose requests are watched: see [`Counted`](super::Counted),
@@ -70,11 +70,37 @@ impl<W> fmt::Display for Wrapped<W> {
 }
 
 impl<W: Watch> Wrapped<W> {
-    pub(super) fn over(cloud: Arc<Cloud>, watch: W) -> Self {
+    /// A store with a watch of your own.
+    pub fn around(store: Arc<dyn ObjectStore>, watch: W) -> Self {
         Self {
             watch: Arc::new(watch),
-            cloud,
+            cloud: Arc::new(Cloud::new(store)),
         }
+    }
+
+    /// Another client of the same store, with another watch. Both count requests together, and what
+    /// one has sent late may arrive between the requests of the other.
+    #[must_use]
+    pub fn client<V: Watch>(&self, watch: V) -> Wrapped<V> {
+        Wrapped {
+            watch: Arc::new(watch),
+            cloud: Arc::clone(&self.cloud),
+        }
+    }
+
+    /// Lets everything arrive that is late.
+    pub async fn settle(&self) {
+        self.cloud.settle().await;
+    }
+
+    /// Requests so far, of all clients.
+    pub fn requests(&self) -> u64 {
+        self.cloud.requests()
+    }
+
+    /// Late requests that arrived and took effect, of all clients.
+    pub fn zombies(&self) -> u64 {
+        self.cloud.zombies()
     }
 
     /// Asks what becomes of a request; whatever is late enough by then is done first.

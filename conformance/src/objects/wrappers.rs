@@ -9,7 +9,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use object_store::ObjectStore;
 
-use super::cloud::Cloud;
 use super::wrapped::{Watch, Wrapped};
 use super::{Fault, Op, Request};
 
@@ -122,7 +121,7 @@ impl Watch for Counter {
 impl Counted {
     /// Counts the requests to a store from now on.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self::over(Arc::new(Cloud::new(store)), Counter::default())
+        Self::around(store, Counter::default())
     }
 
     /// What was counted so far, by all clones.
@@ -158,8 +157,6 @@ impl Watch for Latency {
             Fault::None
         })
     }
-
-    fn received(&self, _bytes: u64) {}
 }
 
 impl Slow {
@@ -168,7 +165,7 @@ impl Slow {
         store: Arc<dyn ObjectStore>,
         latency: impl Fn(&Request) -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self::over(Arc::new(Cloud::new(store)), Latency(Box::new(latency)))
+        Self::around(store, Latency(Box::new(latency)))
     }
 }
 
@@ -214,8 +211,6 @@ impl Watch for Verdicts {
             None => ready(()).boxed(),
         }
     }
-
-    fn received(&self, _bytes: u64) {}
 }
 
 impl Verdicts {
@@ -248,7 +243,7 @@ impl Faulty {
         store: Arc<dyn ObjectStore>,
         verdict: impl Fn(&Request) -> Fault + Send + Sync + 'static,
     ) -> Self {
-        Self::over(Arc::new(Cloud::new(store)), Verdicts::at_once(verdict))
+        Self::around(store, Verdicts::at_once(verdict))
     }
 
     /// Gives the first requests these verdicts, one each, and does all others.
@@ -260,29 +255,9 @@ impl Faulty {
         })
     }
 
-    /// Another client of the same store, with verdicts of its own. Both count requests together,
-    /// and what one has sent late may arrive between the requests of the other.
+    /// Another client of the same store, with verdicts of its own: see [`client`](Wrapped::client).
     #[must_use]
     pub fn beside(&self, verdict: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> Self {
-        self.watched(Verdicts::at_once(verdict))
-    }
-
-    pub(crate) fn watched(&self, verdicts: Verdicts) -> Self {
-        Self::over(Arc::clone(&self.cloud), verdicts)
-    }
-
-    /// Lets everything arrive that is late.
-    pub async fn settle(&self) {
-        self.cloud.settle().await;
-    }
-
-    /// Requests so far, of all clients.
-    pub fn requests(&self) -> u64 {
-        self.cloud.requests()
-    }
-
-    /// Late requests that arrived and took effect, of all clients.
-    pub fn zombies(&self) -> u64 {
-        self.cloud.zombies()
+        self.client(Verdicts::at_once(verdict))
     }
 }
