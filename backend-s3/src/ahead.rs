@@ -9,11 +9,13 @@ use sessionlog_core::{Event, Head as LogEnd, Incarnation};
 use crate::chunk::ChunkRef;
 use crate::codec::{frame_len, narrow};
 use crate::head::{Held, State, Tail};
+use crate::moment::Moment;
 use crate::objects::Tries;
 use crate::seat::{Desk, Seat, Unnamed};
-use crate::view::{Moment, View};
+use crate::view::View;
 
-/// For so long a chunk may wait for the head that names it: what nothing names is garbage in the end.
+/// For so long a chunk may wait for the head that names it: what nothing names is garbage in the
+/// end.
 const WAITS: Duration = Duration::from_secs(600);
 
 /// A chunk that is there, and that the next head is to name.
@@ -33,8 +35,8 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// How many of the events that are in no chunk it has, if it goes on where the chunks of the head
-    /// before end.
+    /// How many of the events that are in no chunk it has, if it goes on where the chunks of the
+    /// head before end.
     fn fits(&self, state: &State, held: &Held) -> Option<usize> {
         let same = self.life == state.incarnation
             && self.base == state.tail.base
@@ -69,7 +71,8 @@ impl Seat {
         }
     }
 
-    /// As [`Self::name_ahead`], in a head that holds no events: only if all of them are in the chunk.
+    /// As [`Self::name_ahead`], in a head that holds no events: only if all of them are in the
+    /// chunk.
     pub(crate) fn name_all_ahead(&self, desk: &mut Desk, state: &mut State, view: &View) {
         let reaches = |ahead: &Ahead| ahead.end == state.end;
         if let Some(held) = view.held.get()
@@ -82,8 +85,8 @@ impl Seat {
         }
     }
 
-    /// Whether the events that a head holds go into a chunk beside it: the next ones, if they are as
-    /// many, would be too many.
+    /// Whether the events that a head holds go into a chunk beside it: the next ones, if they are
+    /// as many, would be too many.
     pub(crate) fn is_due(&self, held: &Held, new: usize) -> bool {
         held.frames.len() + new > self.env.objects.options.seal_bytes
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use sessionlog_core::{Error, Result};
 
 use crate::head::{Sort, State};
+use crate::moment::Moment;
 use crate::run::Step;
 use crate::seat::{Desk, Seat};
-use crate::view::{Moment, View};
+use crate::view::View;
 
 impl Seat {
     /// The head behind `view` that changes no event: written plainly where this handle writes, else
@@ -34,8 +35,8 @@ impl Seat {
 
     /// Takes over the writing: nobody who wrote before can write behind it.
     ///
-    /// The fence holds no events. Then the list must show it as the newest head: if it does not, the
-    /// slot had been written before, and its head collected since.
+    /// The fence holds no events. Then the list must show it as the newest head: if it does not,
+    /// the slot had been written before, and its head collected since.
     pub(crate) async fn claim(
         &self,
         desk: &mut Desk,

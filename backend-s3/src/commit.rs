@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::join;
-use sessionlog_core::{
-    Admission, AppendCondition, Event, EventId, Ledger, NewEvent, Result, Timestamp,
-};
+use sessionlog_core::{Admission, AppendCondition, Event, EventId, Ledger, NewEvent, Result};
 
 use crate::codec::put_event;
 use crate::head::{Held, Sort, Tail};
+use crate::moment::time;
 use crate::run::{ROUNDS, Step, crowded};
 use crate::seat::{Desk, Done, Job, Seat, What};
 use crate::view::View;
@@ -47,25 +46,12 @@ impl Seat {
             Some(view) => Arc::clone(view),
             None => self.load().await?.0,
         };
-        let Some(held) = self.held(&view).await? else {
-            let now = self.load().await?.0;
-            return if now.state.slot == view.state.slot {
-                Err(self.lost(&view))
-            } else {
-                Ok(Step::Again)
-            };
+        let Step::Done(held) = self.held_for_write(&view).await? else {
+            return Ok(Step::Again);
         };
         let draft = match self.draft(desk, &view, &held, jobs).await {
-            // Chunks are merged: then there is a newer head.
-            Err(error) if error.is_corrupt() => {
-                let now = self.fresh().await?;
-                return if now.state.stamp == view.state.stamp {
-                    Err(error)
-                } else {
-                    Ok(Step::Again)
-                };
-            }
-            draft => draft?,
+            Err(error) => return self.overtaken(&view, error).await,
+            Ok(draft) => draft,
         };
         if draft.events.is_empty() {
             return self.sure(desk, known.is_some(), &view, draft).await;
@@ -190,7 +176,7 @@ impl Seat {
         let mut state = self.next(view, Sort::Append);
         state.end = draft.ledger.head();
         if let Some(grant) = state.grant.as_mut().filter(|_| draft.renewed) {
-            grant.renewed = Timestamp::now();
+            grant.renewed = time();
         }
         let new = draft.frames.len();
         let held = self

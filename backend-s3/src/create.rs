@@ -1,8 +1,10 @@
-//! Making a session: a head, and then its marker in the index. With the marker the session is there.
+//! Making a session: a head, and then its marker in the index. With the marker the session is
+//! there.
 //!
-//! A creation that was broken off between the two can be finished by whoever has the same life in
-//! hand. Anybody else makes its marker void first, so that it never is finished, and takes its place:
-//! the marker is put where there is none, so one of the two comes first, and both know which.
+//! A creation that was broken off between the two can be finished for a while by whoever has the
+//! same life in hand. Then it is garbage. Anybody else, and everybody later, makes its marker void
+//! first, so that it never is finished, and takes its place: the marker is put where there is none,
+//! so one of the two comes first, and both know which.
 
 use std::sync::Arc;
 
@@ -19,6 +21,11 @@ impl Seat {
         desk: &mut Desk,
         session: &SessionRef,
     ) -> Result<Step<Done>> {
+        if let Some(pending) = &desk.pending
+            && pending.view.state.sort == Sort::Create
+        {
+            desk.making = Some(pending.view.state.incarnation);
+        }
         self.settle(desk).await?;
         let view = match self.view() {
             Some(_) => self.fresh_begun().await.map(Some),
@@ -32,7 +39,9 @@ impl Seat {
             // The first slot is kept as long as there is any other.
             let state = State::begin(session, 0, self.stamp());
             let begun = View::new(state, None, true);
-            return match self.write(desk, begun, &[]).await? {
+            let written = self.write(desk, begun, &[]).await;
+            desk.sent(session, &written);
+            return match written? {
                 Step::Done(view) => self.finish(&view).await,
                 Step::Again => {
                     let (view, _) = self.load_begun().await?;
@@ -52,8 +61,16 @@ impl Seat {
     ) -> Result<Step<Done>> {
         match view.state.sort {
             Sort::Deleted | Sort::Closed => {}
-            _ if !view.is_begun() => return Err(self.in_use(view)),
-            _ if view.state.incarnation == session.incarnation => {
+            _ if !view.is_begun() => {
+                // One's own, if the answer to an earlier try was lost.
+                let own = desk.making == Some(view.state.incarnation);
+                return match own && view.is(session).is_ok() {
+                    true => Ok(Step::Done(Done::Nothing)),
+                    false => Err(self.in_use(view)),
+                };
+            }
+            _ if view.state.incarnation == session.incarnation && self.is_recent(&view.state) => {
+                desk.making = Some(session.incarnation);
                 if let Step::Done(done) = self.finish(view).await? {
                     return Ok(Step::Done(done));
                 }
@@ -79,7 +96,9 @@ impl Seat {
             // Its marker is named by the millisecond, and may not be the one that is void.
             state.created = state.created.max(later(before));
         };
-        match self.claim(desk, view, Sort::Create, begin).await? {
+        let claimed = self.claim(desk, view, Sort::Create, begin).await;
+        desk.sent(session, &claimed);
+        match claimed? {
             Step::Done(view) => self.finish(&view).await,
             Step::Again => Ok(Step::Again),
         }
@@ -109,6 +128,15 @@ impl Seat {
             ErrorKind::Conflict { tail },
             format!("the session is there already, open it: {}", self.id),
         )
+    }
+}
+
+impl Desk {
+    /// Takes note of a creation that was sent, unless somebody else's head was in its place.
+    fn sent<T>(&mut self, session: &SessionRef, written: &Result<Step<T>>) {
+        if !matches!(written, Ok(Step::Again)) {
+            self.making = Some(session.incarnation);
+        }
     }
 }
 

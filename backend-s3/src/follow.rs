@@ -7,6 +7,7 @@ use sessionlog_core::{Result, SeqNum, SessionRef};
 use std::sync::Arc;
 
 use crate::head::Decoded;
+use crate::moment::Moment;
 use crate::seat::Seat;
 use crate::view::View;
 
@@ -15,8 +16,8 @@ use crate::view::View;
 const LIST_EVERY: u32 = 16;
 
 impl Seat {
-    /// Waits until the log may reach beyond `tail`. Cost: 1 GET for each look, every sixteenth 1 LIST.
-    /// Looks come ever more seldom while nothing comes.
+    /// Waits until the log may reach beyond `tail`. Cost: 1 GET for each look, every sixteenth 1
+    /// LIST. Looks come ever more seldom while nothing comes.
     pub(crate) async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()> {
         let options = &self.env.objects.options;
         let mut pause = options.poll;
@@ -41,10 +42,11 @@ impl Seat {
 
     /// The head in the slot behind one, if there is one; else that one.
     async fn look(&self, view: Arc<View>) -> Result<Arc<View>> {
+        let looked = Moment::now();
         let Some(Decoded { state, held }) = self.peek(view.state.slot + 1).await? else {
             return Ok(view);
         };
-        let next = Arc::new(View::new(state, held, false));
+        let next = Arc::new(View::new(state, held, false).seen_at(looked));
         self.adopt(Some(&view), &next);
         Ok(next)
     }

@@ -10,6 +10,7 @@ use sessionlog_core::{
 
 use crate::chunk::ChunkRef;
 use crate::codec::{self, Fields, checksum, narrow, put_bytes, put_log, wide};
+use crate::moment::time;
 
 /// Who wrote a head: a handle's number, and one of the write itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl State {
             sort: Sort::Create,
             marked: false,
             incarnation: session.incarnation,
-            created: Timestamp::now(),
+            created: time(),
             end,
             token: FencingToken::NONE,
             grant: None,
@@ -127,8 +128,8 @@ impl State {
         !matches!(self.sort, Sort::Deleted | Sort::Closed)
     }
 
-    /// Whether this is the head of a creation that is not finished, given which lives of the session
-    /// are in the index.
+    /// Whether this is the head of a creation that is not finished, given which lives of the
+    /// session are in the index.
     pub(crate) fn is_unfinished(&self, listed: impl FnOnce(Incarnation) -> bool) -> bool {
         self.sort == Sort::Create && !self.marked && !listed(self.incarnation)
     }

@@ -79,6 +79,16 @@ impl Keys {
         self.path(&format!("i/{upside_down:013}_{name}!{life}"))
     }
 
+    /// The folder of what probes leave.
+    pub(crate) fn probes(&self) -> Path {
+        self.path("probe")
+    }
+
+    /// The folder of the folders of all sessions.
+    pub(crate) fn sessions(&self) -> Path {
+        self.path("s")
+    }
+
     /// The folder of everything of a session.
     pub(crate) fn session(&self, dir: &str) -> Path {
         self.path(&format!("s/{dir}"))
@@ -112,8 +122,8 @@ impl Keys {
         self.path(&format!("s/{dir}/d/{life}/b"))
     }
 
-    /// The folder of the copies of a blob, one for each put of it, and of other blobs. Where folders
-    /// stay when they are empty, its name tells nothing.
+    /// The folder of the copies of a blob, one for each put of it, and of other blobs. Where
+    /// folders stay when they are empty, its name tells nothing.
     pub(crate) fn copies(&self, session: &SessionRef, id: BlobId) -> Path {
         let (dir, life) = (dir_of(&session.id), plain(session.incarnation));
         self.path(&format!("s/{dir}/d/{life}/b/{}", two(&id.to_string())))

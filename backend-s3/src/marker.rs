@@ -1,5 +1,7 @@
 //! The index: a marker for each session, named so that the newest comes first.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use object_store::path::Path;
 use serde::Serialize;
@@ -10,6 +12,7 @@ use sessionlog_core::{
 use crate::codec::wide;
 use crate::head::State;
 use crate::key::Named;
+use crate::moment::time;
 use crate::objects::{Listed, unseen};
 use crate::seat::Seat;
 use crate::view::View;
@@ -41,26 +44,34 @@ impl Seat {
         Ok(bytes.into())
     }
 
-    /// Puts the session into the index, which finishes its creation; whether it is finished. It is
-    /// not if somebody made it void. Cost: 1 PUT.
+    /// Puts the session into the index, which finishes its creation, if that was begun a while ago
+    /// at most; whether it is finished. It is not if somebody made it void. Cost: 1 PUT.
     pub(crate) async fn put_marker(&self, state: &State) -> Result<bool> {
         let text = self.marker_text(state)?;
         let there = self
             .env
             .objects
-            .put_once(&self.marker(state), &text)
+            .put_once(&self.marker(state), &text, || self.is_recent(state))
             .await?;
         Ok(there.is_none_or(|there| there != VOID))
     }
 
-    /// Sees to it that a creation which was broken off is never finished; whether that is so, or it is
-    /// finished. Cost: 1 PUT.
+    /// Whether a creation was begun so short a time ago that it may be finished. One that is old is
+    /// ended by a collection of garbage, and so is what made it void.
+    pub(crate) fn is_recent(&self, begun: &State) -> bool {
+        let age = time().as_micros().saturating_sub(begun.created.as_micros());
+        let age = Duration::from_micros(u64::try_from(age).unwrap_or_default());
+        age < self.env.objects.options.believed()
+    }
+
+    /// Sees to it that a creation which was broken off is never finished; whether that is so, or it
+    /// is finished. Cost: 1 PUT.
     pub(crate) async fn void_marker(&self, state: &State) -> Result<bool> {
         let void = Bytes::from_static(VOID);
         let there = self
             .env
             .objects
-            .put_once(&self.marker(state), &void)
+            .put_once(&self.marker(state), &void, || true)
             .await?;
         Ok(there.is_none_or(|there| there == VOID))
     }
@@ -96,8 +107,8 @@ impl Seat {
         Ok(Some(Finding::new(severity, place, message)))
     }
 
-    /// The name of a marker of this session, whichever life it is of, if a list trusts it. Cost: 1 LIST
-    /// for each 1,000 sessions.
+    /// The name of a marker of this session, whichever life it is of, if a list trusts it. Cost: 1
+    /// LIST for each 1,000 sessions.
     pub(crate) async fn marker_in_index(&self) -> Result<Option<Path>> {
         let keys = &self.env.keys;
         let markers = self.env.objects.list(Some(&keys.index())).await?;

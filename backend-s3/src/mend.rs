@@ -195,12 +195,15 @@ impl Seat {
         if let Some(grant) = broken.grant() {
             return Err(held_error(grant.holder.clone(), Some(grant.expires_at())));
         }
-        if salvage.unmarked && broken.is_begun() {
-            // It may be a creation that was broken off: then this finishes it.
-            if !self.put_marker(&salvage.state).await? {
-                return Err(self.missing());
-            }
-        } else if salvage.unmarked {
+        if salvage.unmarked
+            && broken.is_begun()
+            && let Step::Again = self.claim(desk, &broken, Sort::Fence, |_| ()).await?
+        {
+            // It may be a creation that was broken off: a head behind it finishes it, unless
+            // somebody else has ended it.
+            return Ok(Step::Again);
+        }
+        if salvage.unmarked {
             self.put_marker_back(&salvage.state).await?;
             if let Err(gone) = self.load().await
                 && gone.is_not_found()

@@ -92,9 +92,14 @@ impl Objects {
         put.map(drop)
     }
 
-    /// Puts an object unless there is one; gives what is there if that is another's, or one's own of
-    /// an earlier try. Cost: 1 PUT, and 1 GET if there is one.
-    pub(crate) async fn put_once(&self, key: &Path, bytes: &Bytes) -> Result<Option<Bytes>> {
+    /// Puts an object unless there is one, as long as it is `fresh`; gives what is there if that is
+    /// another's, or one's own of an earlier try. Cost: 1 PUT, and 1 GET if there is one.
+    pub(crate) async fn put_once(
+        &self,
+        key: &Path,
+        bytes: &Bytes,
+        fresh: impl Fn() -> bool,
+    ) -> Result<Option<Bytes>> {
         let mut tries = 0;
         let begun = Instant::now();
         loop {
@@ -108,7 +113,7 @@ impl Objects {
                     None => absurd(key),
                 },
             };
-            if self.is_enough(tries, begun) {
+            if self.is_enough(tries, begun) || !fresh() {
                 return Err(error);
             }
             self.pause(tries).await;
@@ -160,28 +165,6 @@ impl Objects {
         .await
     }
 
-    /// All objects below a folder, in no order.
-    pub(crate) async fn list(&self, folder: Option<&Path>) -> Result<Vec<Listed>> {
-        self.first(folder, usize::MAX).await
-    }
-
-    /// The objects that the store lists first, at most so many. No page is asked for that is not
-    /// needed.
-    pub(crate) async fn first(&self, folder: Option<&Path>, most: usize) -> Result<Vec<Listed>> {
-        let root = Path::default();
-        let key = folder.unwrap_or(&root);
-        self.again(|| async {
-            let all = self
-                .store
-                .list(folder)
-                .take(most)
-                .map_ok(listed)
-                .try_collect::<Vec<_>>();
-            self.answer("list", key, self.within(64 << 20, all).await)
-        })
-        .await
-    }
-
     /// Deletes objects; those that are not there are no error. One request for a thousand, where
     /// the store can.
     ///
@@ -206,7 +189,11 @@ impl Objects {
     }
 
     /// Awaits a request, for as long as one may take that moves so many bytes.
-    async fn within<T>(&self, len: usize, request: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn within<T>(
+        &self,
+        len: usize,
+        request: impl Future<Output = T>,
+    ) -> Option<T> {
         let more = Duration::from_millis(wide(len) >> 10);
         let late = Delay::new(self.options.request_timeout + more);
         // The deadline first: what was left alone for long is not sent now.
@@ -216,7 +203,7 @@ impl Objects {
         }
     }
 
-    fn answer<T>(
+    pub(crate) fn answer<T>(
         &self,
         what: &str,
         key: &Path,
@@ -233,7 +220,7 @@ impl Objects {
     }
 
     /// Sends a request again, a few times, if it can do no harm.
-    async fn again<T, F>(&self, request: impl Fn() -> F) -> Result<T>
+    pub(crate) async fn again<T, F>(&self, request: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Tried>>,
     {
@@ -284,9 +271,9 @@ impl Objects {
     }
 }
 
-struct Tried {
-    error: Error,
-    last: bool,
+pub(crate) struct Tried {
+    pub(crate) error: Error,
+    pub(crate) last: bool,
 }
 
 impl Tried {
@@ -312,11 +299,13 @@ fn absent(what: &str, key: &Path, source: object_store::Error) -> std::result::R
     }
 }
 
-fn listed(meta: object_store::ObjectMeta) -> Listed {
-    Listed {
-        key: meta.location,
-        len: meta.size,
-        modified: meta.last_modified.into(),
+impl From<object_store::ObjectMeta> for Listed {
+    fn from(meta: object_store::ObjectMeta) -> Self {
+        Self {
+            key: meta.location,
+            len: meta.size,
+            modified: meta.last_modified.into(),
+        }
     }
 }
 

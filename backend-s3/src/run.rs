@@ -5,9 +5,10 @@ use std::sync::Arc;
 use sessionlog_core::{Error, ErrorKind, Incarnation, Result};
 
 use crate::chunk::ChunkRef;
+use crate::moment::Moment;
 use crate::put::{Slot, put_slot};
 use crate::seat::{Desk, Done, Job, Pending, Seat};
-use crate::view::{Moment, View};
+use crate::view::View;
 
 /// How often a job is begun anew because others wrote meanwhile.
 pub(crate) const ROUNDS: u32 = 40;
@@ -44,7 +45,8 @@ impl Seat {
     }
 
     /// Deletes chunks that were put for a head that is not and won't be. What fails is left for the
-    /// next time, or for a collection of garbage. Cost: nothing, or as [`Self::fresh`] and 1 DELETE.
+    /// next time, or for a collection of garbage. Cost: nothing, or as [`Self::fresh`] and 1
+    /// DELETE.
     ///
     /// Whether there was such a head the newest one says: an own one may have been collected.
     async fn drop_unnamed(&self, desk: &mut Desk) {
@@ -67,8 +69,8 @@ impl Seat {
         }
     }
 
-    /// Learns what became of a write whose answer was lost. Nothing else is written before. Gives what
-    /// was written.
+    /// Learns what became of a write whose answer was lost. Nothing else is written before. Gives
+    /// what was written.
     pub(crate) async fn settle(&self, desk: &mut Desk) -> Result<Option<Arc<View>>> {
         let Some(pending) = desk.pending.take() else {
             return Ok(None);
@@ -174,7 +176,7 @@ impl Desk {
 }
 
 /// Whether the store said what became of a job.
-fn is_answered(outcome: &Result<Done>) -> bool {
+pub(crate) fn is_answered(outcome: &Result<Done>) -> bool {
     let kind = outcome.as_ref().err().map(Error::kind);
     !matches!(
         kind,

@@ -19,7 +19,8 @@ use crate::ahead::Ahead;
 use crate::bucket::Env;
 use crate::chunk::{ChunkRef, Front};
 use crate::key::dir_of;
-use crate::view::{Moment, View};
+use crate::moment::Moment;
+use crate::view::View;
 
 /// What is known and under way of one session.
 pub(crate) struct Seat {
@@ -44,6 +45,8 @@ pub(crate) struct Desk {
     pub(crate) ledger: Option<(u64, Ledger)>,
     /// A write whose outcome is not known: its slot may be used for nothing else.
     pub(crate) pending: Option<Pending>,
+    /// The life whose creation was sent, and not answered yet.
+    pub(crate) making: Option<Incarnation>,
     /// Slots of heads that nobody needs any more, once there are newer ones.
     pub(crate) garbage: BTreeSet<u64>,
     /// Chunks that were put for heads of a life, and are named by none that was written.

@@ -8,7 +8,8 @@ use sessionlog_core::{
 };
 
 use crate::head::{Grant, Sort, State, Tail};
-use crate::run::{ROUNDS, Step, crowded};
+use crate::moment::time;
+use crate::run::{ROUNDS, Step, crowded, is_answered};
 use crate::seat::{Desk, Done, Job, Seat, What};
 use crate::view::View;
 
@@ -42,6 +43,14 @@ impl Asked {
 
 impl Seat {
     pub(crate) async fn turn(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
+        let done = self.rounds(desk, job).await;
+        if matches!(job.what, What::Create) && is_answered(&done) {
+            desk.making = None;
+        }
+        done
+    }
+
+    async fn rounds(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
         let mut asked = None;
         for round in 1..=ROUNDS {
             let step = match &job.what {
@@ -119,13 +128,8 @@ impl Seat {
 
     /// Merges all chunks, as far as chunks may grow, and what is in none with them.
     async fn compact(&self, desk: &mut Desk, view: &Arc<View>) -> Result<Step<Done>> {
-        let Some(held) = self.held(view).await? else {
-            let now = self.load().await?.0;
-            return if now.state.slot == view.state.slot {
-                Err(self.lost(view))
-            } else {
-                Ok(Step::Again)
-            };
+        let Step::Done(held) = self.held_for_write(view).await? else {
+            return Ok(Step::Again);
         };
         let view = match self.owns(view) {
             true => Arc::clone(view),
@@ -136,7 +140,9 @@ impl Seat {
         };
         let mut state = self.next(&view, Sort::Turn);
         self.drop_ahead(desk);
-        self.merge_all(desk, &mut state, &held.events).await?;
+        if let Err(error) = self.merge_all(desk, &mut state, &held.events).await {
+            return self.overtaken(&view, error).await;
+        }
         state.tail = Tail::empty(state.end, state.slot);
         let next = View::new(state, None, true).since(&view);
         let Step::Done(next) = self.write(desk, next, &[]).await? else {
@@ -166,7 +172,7 @@ fn plan(view: &View, job: &Job) -> Result<Plan> {
             let grant = Grant {
                 holder: Holder::new(owner.clone(), *token, since.unwrap_or_else(Timestamp::now)),
                 ttl: millis(*ttl),
-                renewed: Timestamp::now(),
+                renewed: time(),
             };
             Ok(Plan::Grant(*token, Some(grant)))
         }
@@ -199,13 +205,13 @@ impl View {
     pub(crate) fn grant(&self) -> Option<&Grant> {
         let grant = self.state.grant.as_ref()?;
         let still = self.stood_still() >= Duration::from_millis(grant.ttl);
-        (!still && Timestamp::now() < grant.expires_at()).then_some(grant)
+        (!still && time() < grant.expires_at()).then_some(grant)
     }
 }
 
 impl Grant {
     fn of(request: &LeaseRequest, token: FencingToken) -> Self {
-        let now = Timestamp::now();
+        let now = time();
         Self {
             holder: Holder::new(request.owner.clone(), token, now),
             ttl: millis(request.ttl),

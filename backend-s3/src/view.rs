@@ -1,13 +1,15 @@
 //! What a handle knows of a session, and how it looks again.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use sessionlog_core::{Error, Place, Result, SessionRef};
 
 use crate::head::{Decoded, Held, Sort, Stamp, State, decode};
 use crate::key::{Named, Part};
+use crate::moment::Moment;
 use crate::objects::Listed;
+use crate::run::Step;
 use crate::seat::{Seat, lock};
 
 /// How often a list is tried whose newest head is gone before it is read.
@@ -24,28 +26,6 @@ pub(crate) struct View {
     listed: bool,
     /// When it was the newest head for certain.
     pub(crate) seen: Moment,
-}
-
-/// A time on both clocks: one stands still while a laptop sleeps, the other can be set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    mono: Instant,
-    wall: SystemTime,
-}
-
-impl Moment {
-    pub(crate) fn now() -> Self {
-        Self {
-            mono: Instant::now(),
-            wall: SystemTime::now(),
-        }
-    }
-
-    /// How long ago it was: by the clock on which that is longer.
-    pub(crate) fn elapsed(&self) -> Duration {
-        let wall = self.wall.elapsed().unwrap_or(Duration::MAX);
-        self.mono.elapsed().max(wall)
-    }
 }
 
 impl View {
@@ -79,6 +59,7 @@ impl View {
         self.seen_at(other.seen)
     }
 
+    /// The same, known since then.
     pub(crate) fn seen_at(self, seen: Moment) -> Self {
         Self { seen, ..self }
     }
@@ -117,8 +98,8 @@ impl Seat {
         lock(&self.view).clone()
     }
 
-    /// Takes note of what was seen, unless something else was since `before`. Of a creation that may
-    /// not be finished nothing is noted, so that who uses it looks again.
+    /// Takes note of what was seen, unless something else was since `before`. Of a creation that
+    /// may not be finished nothing is noted, so that who uses it looks again.
     pub(crate) fn adopt(&self, before: Option<&Arc<View>>, now: &Arc<View>) {
         if now.is_begun() {
             return;
@@ -145,8 +126,8 @@ impl Seat {
         *lock(&self.view) = None;
     }
 
-    /// The newest head, as it is now. Cost: 1 GET where this handle writes, else 1 LIST and 1 GET, or
-    /// 1 LIST if nothing changed.
+    /// The newest head, as it is now. Cost: 1 GET where this handle writes, else 1 LIST and 1 GET,
+    /// or 1 LIST if nothing changed.
     pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
         match self.fresh_begun().await? {
             view if view.is_begun() => Err(self.missing()),
@@ -198,13 +179,8 @@ impl Seat {
             }
             // A head may be collected between the two requests, if others append meanwhile.
             if let Some(Decoded { state, held }) = self.peek(newest).await? {
-                let view = View::new(state, held, false);
-                let view = self
-                    .looked_up(View {
-                        seen: looked,
-                        ..view
-                    })
-                    .await?;
+                let view = View::new(state, held, false).seen_at(looked);
+                let view = self.looked_up(view).await?;
                 self.adopt(before.as_ref(), &view);
                 return Ok((view, slots));
             }
@@ -269,8 +245,9 @@ impl Seat {
         self.env.keys.relative(&key).to_owned()
     }
 
-    /// The events that are in no chunk; `None` if the head that holds them is gone, or another is in its
-    /// place, which came too late: then there is a newer one, or it is lost. Cost: 1 GET if the newest head is a fence, else nothing.
+    /// The events that are in no chunk; `None` if the head that holds them is gone, or another is
+    /// in its place, which came too late: then there is a newer one, or it is lost. Cost: 1 GET if
+    /// the newest head is a fence, else nothing.
     pub(crate) async fn held(&self, view: &View) -> Result<Option<Held>> {
         if let Some(held) = view.held.get() {
             return Ok(Some(held.clone()));
@@ -285,6 +262,33 @@ impl Seat {
         let held = held.unwrap_or_default();
         drop(view.held.set(held.clone()));
         Ok(Some(held))
+    }
+
+    /// As [`Self::held`], to write behind it. `Again` if there is a newer head. Cost: 1 LIST and 1
+    /// GET more where they are gone.
+    ///
+    /// # Errors
+    /// `Corrupt` if they are lost.
+    pub(crate) async fn held_for_write(&self, view: &View) -> Result<Step<Held>> {
+        if let Some(held) = self.held(view).await? {
+            return Ok(Step::Done(held));
+        }
+        let (now, _) = self.load().await?;
+        if now.state.slot == view.state.slot {
+            Err(self.lost(view))
+        } else {
+            Ok(Step::Again)
+        }
+    }
+
+    /// What an error comes to that was met behind a head. `Again` if something was damaged or
+    /// missing and there is a newer head: others have merged chunks. Cost: nothing, or as
+    /// [`Self::fresh`].
+    pub(crate) async fn overtaken<T>(&self, view: &View, error: Error) -> Result<Step<T>> {
+        if error.is_corrupt() && self.fresh().await?.state.stamp != view.state.stamp {
+            return Ok(Step::Again);
+        }
+        Err(error)
     }
 
     /// The error for a head that holds events and is not there.

@@ -149,7 +149,7 @@ fn a_release_names_what_was_put_ahead() {
         let mut now = options();
         now.retention = std::time::Duration::ZERO;
         let collector = Bucket::new(Arc::clone(&scene.store) as _, "", now);
-        collector.gc(false).await.unwrap();
+        collector.gc(false, |_, _| ()).await.unwrap();
         assert_eq!(scene.chunks().await, 1, "it is named");
         scene.is_whole().await;
         for _ in 0..3 {

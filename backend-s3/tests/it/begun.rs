@@ -1,7 +1,7 @@
 //! Creations that are broken off between the head and its marker, and markers that are lost.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -10,7 +10,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use pollster::block_on;
 use sessionlog_backend_s3::{Bucket, Options};
-use sessionlog_conformance::objects::{Counted, Slow};
+use sessionlog_conformance::objects::{Counted, Fault, Faulty, Op, Slow};
 use sessionlog_core::{
     AppendCondition, EventLog, Kind, LeaseRequest, LeaseStore, NewEvent, Owner, Result, SessionRef,
     Severity, Upkeep,
@@ -136,13 +136,17 @@ fn what_a_broken_creation_leaves_is_collected() {
     block_on(async {
         let store = Arc::new(InMemory::new());
         broken_off(&store).await;
-        assert_eq!(open(&store).gc(false).await.unwrap().keys.len(), 0, "young");
+        assert_eq!(
+            open(&store).gc(false, |_, _| ()).await.unwrap().objects,
+            0,
+            "young"
+        );
         let mut options = Options::default();
         options.retention = Duration::ZERO;
         options.reader_grace = Duration::ZERO;
         let bucket = Bucket::new(Arc::clone(&store) as _, "p", options);
-        assert_eq!(bucket.gc(false).await.unwrap().closed, 1);
-        bucket.gc(false).await.unwrap();
+        assert_eq!(bucket.gc(false, |_, _| ()).await.unwrap().closed, 1);
+        bucket.gc(false, |_, _| ()).await.unwrap();
         assert_eq!(
             keys(&store, "").await.len(),
             2,
@@ -155,7 +159,7 @@ fn what_a_broken_creation_leaves_is_collected() {
         bucket.create(&second).await.unwrap();
         append(&bucket, &second).await.unwrap();
         assert_eq!(keys(&store, "/i/").await.len(), 2);
-        bucket.gc(false).await.unwrap();
+        bucket.gc(false, |_, _| ()).await.unwrap();
         assert_eq!(keys(&store, "/i/").await.len(), 1);
         assert_eq!(ids(&bucket).await, 1);
     });
@@ -218,4 +222,49 @@ fn where_nothing_was_written_yet_a_look_costs_one_more() {
         assert!(store.head(&marker).await.unwrap().size > 2);
         assert_eq!(ids(&reader).await, 1);
     });
+}
+
+/// A creation of a second life whose requests to the index meet these verdicts; and once more.
+fn made_twice(faults: &'static [Fault], first: bool) {
+    block_on(async {
+        let store = Arc::new(InMemory::new());
+        if !first {
+            let (calm, before) = (open(&store), session());
+            calm.create(&before).await.unwrap();
+            calm.delete(&before, None).await.unwrap();
+        }
+        let marks = AtomicUsize::new(0);
+        let faulty = Faulty::new(Arc::clone(&store) as _, move |request| {
+            let of_marker = request.op != Op::List && request.key.contains("/i/");
+            let nth = of_marker.then(|| marks.fetch_add(1, Ordering::Relaxed));
+            nth.and_then(|nth| faults.get(nth).copied())
+                .unwrap_or_default()
+        });
+        let mut options = Options::default();
+        (options.tries, options.pause) = (2, Duration::ZERO);
+        let bucket = Bucket::new(Arc::new(faulty), "p", options);
+        let mine = session();
+        let lost = bucket.create(&mine).await.unwrap_err();
+        assert_eq!(lost.kind().name(), "indeterminate", "{lost}");
+        bucket.create(&mine).await.unwrap();
+        let again = bucket.create(&mine).await.unwrap_err();
+        assert_eq!(again.kind().name(), "conflict", "{again}");
+        append(&bucket, &mine).await.unwrap();
+        assert_eq!(ids(&open(&store)).await, 1);
+        let other = open(&store).create(&mine).await.unwrap_err();
+        assert_eq!(other.kind().name(), "conflict", "{other}");
+    });
+}
+
+#[test]
+fn a_creation_whose_answer_was_lost_is_ones_own_when_it_is_asked_for_again() {
+    for first in [true, false] {
+        // The marker is there, and neither its put nor the look behind it was answered.
+        made_twice(&[Fault::AnswerLost, Fault::Lost, Fault::None], first);
+        made_twice(
+            &[Fault::AnswerLost, Fault::OwnRetry, Fault::Lost, Fault::Lost],
+            first,
+        );
+        made_twice(&[Fault::Lost, Fault::Lost], first);
+    }
 }

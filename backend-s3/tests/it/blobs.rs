@@ -37,10 +37,13 @@ fn pieces() -> Pieces {
     Box::pin(futures_util::stream::iter([Ok(Bytes::from(CONTENT))]))
 }
 
-async fn session(store: &Arc<InMemory>) -> SessionRef {
+/// A store, a session in it, and a handle.
+async fn scene() -> (Arc<InMemory>, SessionRef, Bucket) {
+    let store = Arc::new(InMemory::new());
+    let bucket = open(&store);
     let session = SessionRef::fresh("s".parse().unwrap());
-    open(store).create(&session).await.unwrap();
-    session
+    bucket.create(&session).await.unwrap();
+    (store, session, bucket)
 }
 
 async fn granted(bucket: &Bucket, session: &SessionRef) -> FencingToken {
@@ -62,8 +65,7 @@ async fn copies(store: &InMemory) -> Vec<Path> {
 #[test]
 fn a_removal_that_comes_late_takes_nothing_that_was_put_since() {
     block_on(async {
-        let store = Arc::new(InMemory::new());
-        let session = session(&store).await;
+        let (store, session, _) = scene().await;
         let deletes = AtomicU32::new(0);
         let faulty = Faulty::new(Arc::clone(&store) as _, move |request| {
             let deletes = || deletes.fetch_add(1, Ordering::Relaxed);
@@ -86,13 +88,8 @@ fn a_removal_that_comes_late_takes_nothing_that_was_put_since() {
 /// request that `at` picks.
 fn overtaken(at: impl Fn(Op) -> bool + Send + Sync + 'static) -> Option<Result<()>> {
     block_on(async {
-        let store = Arc::new(InMemory::new());
-        let session = session(&store).await;
-        let (armed, other, of) = (
-            Arc::new(AtomicBool::new(false)),
-            open(&store),
-            session.clone(),
-        );
+        let (store, session, other) = scene().await;
+        let (armed, of) = (Arc::new(AtomicBool::new(false)), session.clone());
         let arm = Arc::clone(&armed);
         let slow = Slow::new(Arc::clone(&store) as _, move |request| {
             let picked = request.key.contains("/b/") && at(request.op);
@@ -126,9 +123,7 @@ fn who_lost_the_lease_removes_nothing_of_the_one_who_has_it() {
 #[test]
 fn copies_are_one_blob_and_the_surplus_is_collected() {
     block_on(async {
-        let store = Arc::new(InMemory::new());
-        let session = session(&store).await;
-        let bucket = open(&store);
+        let (store, session, bucket) = scene().await;
         bucket.put(&session, pieces(), None).await.unwrap();
         // As it was put once.
         let copy = copies(&store).await.remove(0);
@@ -142,13 +137,17 @@ fn copies_are_one_blob_and_the_surplus_is_collected() {
         assert_eq!(copies(&store).await.len(), 3);
         let listed: Vec<_> = bucket.list(&session).try_collect().await.unwrap();
         assert_eq!((listed.len(), listed[0].id), (1, id()));
-        assert_eq!(bucket.gc(false).await.unwrap().keys.len(), 0, "young");
+        assert_eq!(
+            bucket.gc(false, |_, _| ()).await.unwrap().objects,
+            0,
+            "young"
+        );
         assert_eq!(bucket.strays().await.unwrap(), []);
 
         let mut options = options();
         options.retention = Duration::ZERO;
         let collector = Bucket::new(Arc::clone(&store) as _, "", options);
-        collector.gc(false).await.unwrap();
+        collector.gc(false, |_, _| ()).await.unwrap();
         assert_eq!(copies(&store).await.len(), 1);
         assert_eq!(read(&bucket, &session).await.unwrap(), CONTENT.as_bytes());
 
@@ -163,9 +162,7 @@ fn copies_are_one_blob_and_the_surplus_is_collected() {
 #[test]
 fn each_copy_is_verified_and_a_put_mends_what_is_read() {
     block_on(async {
-        let store = Arc::new(InMemory::new());
-        let session = session(&store).await;
-        let bucket = open(&store);
+        let (store, session, bucket) = scene().await;
         bucket.put(&session, pieces(), None).await.unwrap();
         let copy = copies(&store).await.remove(0);
         store.put(&copy, "an artefact".into()).await.unwrap();
@@ -181,9 +178,7 @@ fn each_copy_is_verified_and_a_put_mends_what_is_read() {
 #[test]
 fn a_read_goes_on_in_another_copy() {
     block_on(async {
-        let store = Arc::new(InMemory::new());
-        let session = session(&store).await;
-        let bucket = open(&store);
+        let (store, session, bucket) = scene().await;
         bucket.put(&session, pieces(), None).await.unwrap();
         let (first, beneath) = (copies(&store).await.remove(0), Arc::clone(&store));
         let (other, of) = (open(&store), session.clone());

@@ -56,10 +56,23 @@ fn what_lives_is_whole_behind_a_collection() {
         let content = futures_util::stream::iter([Ok("x".into())]);
         bucket.put(&session, Box::pin(content), None).await.unwrap();
         let before = keys(&store).await;
-        let would = bucket.gc(true).await.unwrap();
-        assert!(would.keys.len() > 20, "{would:?}");
+        let told = |keys: &mut Vec<String>, key: &str| keys.push(key.to_owned());
+        let mut would = Vec::new();
+        bucket
+            .gc(true, |key, _| told(&mut would, key))
+            .await
+            .unwrap();
+        assert!(would.len() > 20, "{would:?}");
         assert_eq!(keys(&store).await, before, "a dry run");
-        let did = bucket.gc(false).await.unwrap();
+        let mut did = Vec::new();
+        let found = bucket
+            .gc(false, |key, _| told(&mut did, key))
+            .await
+            .unwrap();
+        assert_eq!(
+            (did.len(), found.objects),
+            (would.len(), would.len() as u64)
+        );
         assert_eq!(did, would);
         let left = keys(&store).await;
         assert!(left.contains(&"p/notes.txt".to_owned()) && left.contains(&"p/v1/s/x".to_owned()));
@@ -97,9 +110,9 @@ fn a_deleted_session_leaves_fences_and_then_two_heads() {
         assert!(left.iter().all(|key| key.contains("/h/")), "{left:?}");
         assert!(left.iter().all(|key| !key.contains("a-name")), "{left:?}");
 
-        assert_eq!(bucket.gc(false).await.unwrap().closed, 1);
+        assert_eq!(bucket.gc(false, |_, _| ()).await.unwrap().closed, 1);
         for _ in 0..2 {
-            bucket.gc(false).await.unwrap();
+            bucket.gc(false, |_, _| ()).await.unwrap();
             let left = keys(&store).await;
             assert!(
                 left.len() == 2 && left[1].ends_with("/ffffffffffffffff"),
@@ -117,8 +130,8 @@ fn a_deleted_session_leaves_fences_and_then_two_heads() {
             assert_eq!(bucket.head(&session.id).await.unwrap().0, again);
             assert_eq!(bucket.verify(&session.id).await.unwrap(), []);
             bucket.delete(&again, None).await.unwrap();
-            bucket.gc(false).await.unwrap();
-            bucket.gc(false).await.unwrap();
+            bucket.gc(false, |_, _| ()).await.unwrap();
+            bucket.gc(false, |_, _| ()).await.unwrap();
             assert_eq!(keys(&store).await.len(), 2);
         }
     });
@@ -133,7 +146,7 @@ fn next_life(verdict: impl Fn(u32) -> Fault + Send + Sync + 'static) {
         calm.create(&session).await.unwrap();
         append(&calm, &session).await;
         calm.delete(&session, None).await.unwrap();
-        assert_eq!(calm.gc(false).await.unwrap().closed, 1);
+        assert_eq!(calm.gc(false, |_, _| ()).await.unwrap().closed, 1);
 
         let deletes = AtomicU32::new(0);
         let faulty = Faulty::new(Arc::clone(&store) as _, move |request| match request.op {
@@ -143,7 +156,7 @@ fn next_life(verdict: impl Fn(u32) -> Fault + Send + Sync + 'static) {
         let mut options = at_once();
         options.pause = Duration::ZERO;
         let collector = Bucket::new(Arc::new(faulty.clone()), "", options);
-        drop(collector.gc(false).await);
+        drop(collector.gc(false, |_, _| ()).await);
         let fresh = Bucket::new(Arc::clone(&store) as _, "", at_once());
         let next = SessionRef::fresh(session.id.clone());
         fresh.create(&next).await.unwrap();
@@ -151,7 +164,7 @@ fn next_life(verdict: impl Fn(u32) -> Fault + Send + Sync + 'static) {
             append(&fresh, &next).await;
         }
         faulty.settle().await;
-        calm.gc(false).await.unwrap();
+        calm.gc(false, |_, _| ()).await.unwrap();
         for reader in [fresh, Bucket::new(Arc::clone(&store) as _, "", at_once())] {
             let (there, end) = reader.head(&next.id).await.unwrap();
             assert_eq!((there, end.tail.get()), (next.clone(), 3));

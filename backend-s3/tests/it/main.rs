@@ -24,6 +24,7 @@ mod overtaken;
 mod repair;
 mod requests;
 mod runtimes;
+mod scale;
 mod servers;
 mod storm;
 mod stub;

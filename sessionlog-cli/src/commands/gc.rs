@@ -37,23 +37,30 @@ struct Collected<'a> {
 
 impl Gc {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
-        let found = sessionlog::gc(&self.url, cx.vars().to_vec(), !self.yes).await?;
-        if cx.json() {
+        let (vars, json) = (cx.vars().to_vec(), cx.json());
+        let (mut objects, mut told) = (Vec::new(), Ok(()));
+        let found = |object: &str, _| {
+            if json {
+                objects.push(object.to_owned());
+            } else if told.is_ok() {
+                told = writeln!(cx.out(), "{}", line(object));
+            }
+        };
+        let garbage = sessionlog::gc(&self.url, vars, !self.yes, found).await?;
+        told?;
+        if json {
             cx.json_line(&Collected {
                 deleted: self.yes,
-                bytes: found.bytes,
-                objects: &found.objects,
+                bytes: garbage.bytes,
+                objects: &objects,
             })?;
             return Ok(Exit::OK);
         }
-        for object in &found.objects {
-            writeln!(cx.out(), "{}", line(object))?;
-        }
-        let what = plural(found.objects.len() as u64, "object");
+        let what = plural(garbage.objects, "object");
         let done = if self.yes { "deleted" } else { "nobody needs" };
-        let size = bytes(found.bytes);
+        let size = bytes(garbage.bytes);
         writeln!(cx.out(), "{done} {what}, {size}")?;
-        if !self.yes && !found.objects.is_empty() {
+        if !self.yes && garbage.objects > 0 {
             cx.hint("give --yes to delete")?;
         }
         Ok(Exit::OK)
