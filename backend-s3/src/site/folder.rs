@@ -16,7 +16,7 @@ use object_store::path::Path;
 use object_store::{
     CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload,
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
-    Result as StoreResult,
+    Result as StoreResult, UploadPart,
 };
 use sessionlog_core::{Error, Result};
 
@@ -224,7 +224,9 @@ impl ObjectStore for Folder {
         at: &Path,
         options: PutMultipartOptions,
     ) -> StoreResult<Box<dyn MultipartUpload>> {
-        self.0.files.put_multipart_opts(at, options).await
+        let inner = self.0.files.put_multipart_opts(at, options).await?;
+        let (folder, at) = (self.clone(), at.clone());
+        Ok(Box::new(Upload { inner, folder, at }))
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> StoreResult<GetResult> {
@@ -279,6 +281,31 @@ impl ObjectStore for Folder {
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> StoreResult<()> {
         self.0.files.rename_opts(from, to, options).await?;
         self.settle(to, true).await
+    }
+}
+
+/// An upload in parts, whose name is on disk when it is completed.
+#[derive(Debug)]
+struct Upload {
+    inner: Box<dyn MultipartUpload>,
+    folder: Folder,
+    at: Path,
+}
+
+#[async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, payload: PutPayload) -> UploadPart {
+        self.inner.put_part(payload)
+    }
+
+    async fn complete(&mut self) -> StoreResult<PutResult> {
+        let put = self.inner.complete().await?;
+        self.folder.settle(&self.at, true).await?;
+        Ok(put)
+    }
+
+    async fn abort(&mut self) -> StoreResult<()> {
+        self.inner.abort().await
     }
 }
 

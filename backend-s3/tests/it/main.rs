@@ -14,6 +14,7 @@ mod begun;
 mod blobs;
 mod conformance;
 mod deletion;
+mod folder;
 mod garbage;
 mod gcs;
 mod golden;
