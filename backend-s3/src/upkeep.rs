@@ -1,5 +1,7 @@
 //! Looking for damage.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use sessionlog_core::{
     Error, ErrorKind, Finding, Head as LogEnd, Place, Repair, Result, SessionId, SessionRef,
@@ -8,38 +10,37 @@ use sessionlog_core::{
 
 use crate::Bucket;
 use crate::blob::DAMAGED;
+use crate::head::Stamp;
 use crate::key::{Named, Part};
 use crate::seat::{Done, Seat, What};
 use crate::snapshot::decode;
 use crate::stray::foreign;
 use crate::view::View;
 
+/// How often a session is looked at that others write to: damage is what two looks in a row find.
+const LOOKS: u32 = 6;
+
 #[async_trait]
 impl Upkeep for Bucket {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
         let seat = self.seat(id);
-        let mut findings = Vec::new();
-        // One whose creation was broken off can't be told from one whose marker is lost.
-        let view = match seat.load_begun().await {
-            Ok((view, _)) if view.state.lives() && !seat.is_void(&view).await? => view,
-            Ok(_) => return Err(seat.missing()),
-            Err(error) if error.is_not_found() => {
-                findings.push(headless(&seat).await?.ok_or(error)?);
-                return Ok(findings);
+        let (mut before, mut sure) = (Vec::new(), Vec::new());
+        for _ in 0..LOOKS {
+            let (looked, found) = self.found_in(&seat).await?;
+            let is_sure = |f: &&Finding| f.severity != Severity::Damage || before.contains(*f);
+            sure = found.iter().filter(is_sure).cloned().collect();
+            if sure.len() == found.len() {
+                break;
             }
-            Err(error) => {
-                findings.push(finding(error)?);
-                return Ok(findings);
+            // What a head names may be merged and collected while it is looked for: then there is a
+            // newer head, behind which it is not missing.
+            let now = seat.load_begun().await;
+            if now.is_ok_and(|(now, _)| looked == Some(now.state.stamp)) {
+                return Ok(found);
             }
-        };
-        let session = SessionRef {
-            id: id.clone(),
-            incarnation: view.state.incarnation,
-        };
-        findings.extend(seat.marker_harm(&view.state).await?);
-        check_events(&seat, &view, &session, &mut findings).await?;
-        self.check_beside(&seat, &session, &mut findings).await?;
-        Ok(findings)
+            before = found;
+        }
+        Ok(sure)
     }
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
@@ -154,6 +155,33 @@ fn follow(
 }
 
 impl Bucket {
+    /// What is wrong with a session, as the head that was the newest says; and which one that is,
+    /// if it can be read.
+    async fn found_in(&self, seat: &Arc<Seat>) -> Result<(Option<Stamp>, Vec<Finding>)> {
+        let mut findings = Vec::new();
+        // One whose creation was broken off can't be told from one whose marker is lost.
+        let view = match seat.load_begun().await {
+            Ok((view, _)) if view.state.lives() && !seat.is_void(&view).await? => view,
+            Ok(_) => return Err(seat.missing()),
+            Err(error) if error.is_not_found() => {
+                findings.push(headless(seat).await?.ok_or(error)?);
+                return Ok((None, findings));
+            }
+            Err(error) => {
+                findings.push(finding(error)?);
+                return Ok((None, findings));
+            }
+        };
+        let session = SessionRef {
+            id: seat.id.clone(),
+            incarnation: view.state.incarnation,
+        };
+        findings.extend(seat.marker_harm(&view.state).await?);
+        check_events(seat, &view, &session, &mut findings).await?;
+        self.check_beside(seat, &session, &mut findings).await?;
+        Ok((Some(view.state.stamp), findings))
+    }
+
     /// Checks blobs and snapshots, and looks for what is foreign in the session's folder.
     async fn check_beside(
         &self,

@@ -30,5 +30,6 @@ mod servers;
 mod storm;
 mod stub;
 mod vanished;
+mod verified;
 mod whole;
 mod wrong_server;
