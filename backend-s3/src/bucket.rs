@@ -1,8 +1,7 @@
 //! The handle on a store.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -12,10 +11,8 @@ use crate::key::Keys;
 use crate::objects::Objects;
 use crate::options::Options;
 use crate::seat::{Seat, What};
+use crate::seats::Seats;
 use crate::site::Location;
-
-/// Sessions that a handle remembers; those in use are remembered however many they are.
-const SEATS: usize = 4096;
 
 /// Session logs in one bucket, container or folder, below one prefix.
 ///
@@ -36,15 +33,12 @@ pub(crate) struct Env {
     pub(crate) writer: [u8; 16],
 }
 
-#[derive(Default)]
-struct Seats(Mutex<HashMap<SessionId, Arc<Seat>>>);
-
 impl Bucket {
     /// Uses a store of objects, below a prefix that may be empty. Sends no request.
     ///
     /// The store must have atomic conditional creates and lists that show what was written before,
-    /// and must make durable what it acknowledges: `LocalFileSystem` does not, [`Folder`](crate::Folder)
-    /// does.
+    /// and must make durable what it acknowledges: `LocalFileSystem` does not,
+    /// [`Folder`](crate::Folder) does.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>, options: Options) -> Self {
         Self {
             env: Arc::new(Env {
@@ -82,26 +76,8 @@ impl Bucket {
 
     /// What is known and under way of a session.
     pub(crate) fn seat(&self, id: &SessionId) -> Arc<Seat> {
-        let mut seats = self.seats.lock();
-        if seats.len() >= SEATS && !seats.contains_key(id) {
-            seats.retain(|_, seat| Arc::strong_count(seat) > 1 || seat.is_busy());
-        }
-        let seat = seats.entry(id.clone());
-        let seat = seat.or_insert_with(|| Arc::new(Seat::new(Arc::clone(&self.env), id.clone())));
-        Arc::clone(seat)
-    }
-}
-
-impl Seats {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Seat>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Seats {
-    fn drop(&mut self) {
-        // A commit that nobody waits for any more holds its seat, which holds it.
-        self.lock().values().for_each(|seat| seat.let_go());
+        let seat = || Seat::new(Arc::clone(&self.env), id.clone());
+        self.seats.seat(id, seat)
     }
 }
 

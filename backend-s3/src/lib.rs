@@ -137,6 +137,7 @@ mod read;
 mod run;
 mod seal;
 mod seat;
+mod seats;
 mod site;
 mod snapshot;
 mod stored;
