@@ -162,7 +162,7 @@ impl Inspected {
         match &self.file {
             Some(file) => salvage::walk(
                 file,
-                (self.from, self.until),
+                self.from..self.until,
                 &self.written_for,
                 (self.genesis, self.trusted),
                 each,

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind as Io, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 use futures_timer::Delay;
@@ -77,6 +78,7 @@ fn log(dir: &SessionDir, id: &SessionId, apply: bool, repair: &mut Repair) -> Re
         inspected.distrust();
     }
     let mut stretches: Vec<Lost> = Vec::new();
+    let mut moved: Vec<Range<u64>> = Vec::new();
     let (mut mended, mut next) = (0_u64, SeqNum::ZERO);
     let path = dir.join(EVENTS);
     let walked: std::io::Result<()> = inspected.walk(|met| {
@@ -90,6 +92,7 @@ fn log(dir: &SessionDir, id: &SessionId, apply: bool, repair: &mut Repair) -> Re
                 mended += 1;
                 next = event.seq.plus(1);
             }
+            Met::Moved(piece) => moved.push(piece),
             Met::Lost(lost) => {
                 repair.lost += lost.until.get() - lost.from.get();
                 next = lost.until;
@@ -103,12 +106,20 @@ fn log(dir: &SessionDir, id: &SessionId, apply: bool, repair: &mut Repair) -> Re
         repair.steps.push(format!("write a new first line: {what}"));
     }
     repair.steps.extend(stretches.iter().map(describe));
+    repair.steps.extend(moved.iter().map(|piece| {
+        format!(
+            "put {} bytes from byte {} where the log goes on with them",
+            piece.end - piece.start,
+            piece.start
+        )
+    }));
     if mended > 0 {
         repair.steps.push(format!(
             "write the checksums of whole events anew: {mended}"
         ));
     }
-    let rewrite = inspected.header.is_some() || mended > 0 || !stretches.is_empty();
+    let rewrite =
+        inspected.header.is_some() || mended > 0 || !stretches.is_empty() || !moved.is_empty();
     if let Some(torn) = &inspected.torn {
         repair.steps.push(format!(
             "cut a torn tail of {} bytes from byte {}",
@@ -192,6 +203,7 @@ fn write_log(path: &std::path::Path, inspected: &Inspected, kept: &str) -> std::
     };
     inspected.walk(|met| match met {
         Met::Event(event) | Met::Mended(event) => put(&mut out, Event::into_new(event)),
+        Met::Moved(_) => Ok(()),
         Met::Lost(lost) => (lost.from.get()..lost.until.get())
             .try_for_each(|_| put(&mut out, stand_in(&lost, kept)?)),
     })?;

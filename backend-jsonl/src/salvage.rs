@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use bytes::Bytes;
 use sessionlog_core::{Event, EventId, Head, Kinds, SeqNum, SessionId, Sum};
 
 use crate::format::{Due, Envelope, Part, scan, sum_of};
-use sessionlog_local::files::{read_range, wide};
+use crate::{lines, order};
+use sessionlog_local::files::wide;
 
 /// What is met along a log, in order.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) enum Met {
     Mended(Event),
     /// Bytes that are no event, and the positions that are missing there: perhaps none.
     Lost(Lost),
+    /// Bytes with which the log goes on, that lie elsewhere in the file.
+    Moved(Range<u64>),
 }
 
 /// A damaged stretch of a log.
@@ -32,9 +35,21 @@ pub(crate) struct Lost {
     pub(crate) reason: String,
 }
 
+/// Where a walk begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    offset: u64,
+    /// What part the line there must be, if that is known.
+    due: Option<Due>,
+    /// Whether the event there must stand behind the head.
+    trusted: bool,
+}
+
 /// A line that had no place in the chain, and those behind it.
 struct Bad {
-    offset: u64,
+    begin: Begin,
+    /// Where the piece of the file ends in which it began.
+    limit: u64,
     /// Lines that may have been events.
     lines: u64,
     /// NUL bytes among them: the first, and how many.
@@ -54,68 +69,69 @@ pub(crate) struct Salvage<'a, F> {
     bad: Option<Bad>,
     /// What part the next line must be, if it stands behind a whole one.
     due: Option<Due>,
+    /// What is read of the file.
+    piece: Range<u64>,
+    /// Whether pieces of the log may have changed places, for all that is known.
+    unsorted: bool,
+    /// Where the first gap begins, in a log of which that is not known.
+    gap: Option<Begin>,
     kinds: Kinds,
     each: F,
 }
 
-/// How much is read at a time, and the longest line that is taken for one.
-const BLOCK: u64 = 1 << 20;
-const LONGEST: u64 = 512 << 20;
 /// No loss is so long that a position this far on is believed, whatever a line says: a repair puts an
 /// event in the place of each that is lost.
 const FAR: u64 = 1 << 20;
 
-/// Walks over the lines in `from..until` of a file, which begin with the event behind `head`. Where
-/// `head` can't be trusted, the first event need not stand behind it.
+/// Walks over the lines in `range` of a file, which begin with the event behind `head`. Where `head`
+/// can't be trusted, the first event need not stand behind it. Where events are missing, the rest is
+/// read in the order of its positions.
 pub(crate) fn walk<E: From<io::Error>>(
     file: &File,
-    (from, until): (u64, u64),
+    range: Range<u64>,
     session: &SessionId,
     (head, trusted): (Head, bool),
     each: impl FnMut(Met) -> Result<(), E>,
 ) -> Result<(), E> {
+    let begin = Begin {
+        offset: range.start,
+        due: trusted.then_some(Due::First),
+        trusted,
+    };
     let mut salvage = Salvage {
         session,
         head,
-        bad: (!trusted).then(|| Bad::at(from)),
-        due: trusted.then_some(Due::First),
+        bad: None,
+        due: None,
+        piece: range.clone(),
+        unsorted: true,
+        gap: None,
         kinds: Kinds::default(),
         each,
     };
-    let mut offset = from;
-    let mut size = BLOCK;
-    while offset < until {
-        let bytes = Bytes::from(read_range(file, offset, until.min(offset + size))?);
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', &bytes) {
-            salvage.line(&bytes, start..end, offset + wide(start))?;
-            start = end + 1;
-        }
-        let at_end = offset + wide(bytes.len()) >= until || bytes.is_empty();
-        if start == 0 && !at_end && size < LONGEST {
-            size *= 4;
-            continue;
-        }
-        if start == 0 || at_end {
-            // No newline behind it: the end of the file, or nothing that could be a line.
-            if start < bytes.len() {
-                salvage.line(&bytes, start..bytes.len(), offset + wide(start))?;
+    salvage.begin(begin);
+    if let Some(begin) = salvage.read(file)? {
+        let rest = begin.offset..range.end;
+        salvage.unsorted = false;
+        salvage.piece.end = begin.offset;
+        for piece in order::of(file, rest, session, salvage.head.tail)? {
+            let before = std::mem::replace(&mut salvage.piece, piece.clone());
+            if before.end != piece.start {
+                (salvage.each)(Met::Moved(piece))?;
+            } else if piece.start == begin.offset {
+                salvage.begin(begin);
             }
-            start = bytes.len();
+            salvage.read(file)?;
         }
-        if bytes.is_empty() {
-            break;
-        }
-        offset += wide(start);
-        size = BLOCK;
     }
-    salvage.finish(until)
+    salvage.finish()
 }
 
 impl Bad {
-    fn at(offset: u64) -> Self {
+    fn at(begin: Begin, piece: &Range<u64>) -> Self {
         Self {
-            offset,
+            begin,
+            limit: piece.end,
             lines: 0,
             nuls: None,
             suspect: None,
@@ -149,8 +165,37 @@ impl Bad {
     }
 }
 
-impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
+impl<E: From<io::Error>, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
+    fn begin(&mut self, begin: Begin) {
+        self.due = begin.due;
+        self.bad = (!begin.trusted).then(|| Bad::at(begin, &self.piece));
+    }
+
+    /// Reads the piece. Where the walk must begin anew if it stopped before a gap.
+    fn read(&mut self, file: &File) -> Result<Option<Begin>, E> {
+        lines::each(file, self.piece.clone(), |bytes, line, offset| {
+            self.line(bytes, line, offset)?;
+            Ok(match self.gap {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            })
+        })
+        .map(|_| self.gap.take())
+    }
+
+    /// Whether the walk stops before events that are missing: the rest may be out of order.
+    fn stops(&mut self, bad: &Bad, until: SeqNum) -> bool {
+        let stops = self.unsorted && until > self.head.tail;
+        if stops {
+            self.gap = Some(bad.begin);
+        }
+        stops
+    }
+
     fn line(&mut self, bytes: &Bytes, at: Range<usize>, offset: u64) -> Result<(), E> {
+        if self.gap.is_some() {
+            return Ok(());
+        }
         let line = bytes.get(at.clone()).unwrap_or_default();
         let scanned = scan(bytes, at.clone(), &mut self.kinds);
         let due = self.due.take();
@@ -178,7 +223,12 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
         }
         let event = scanned.map(|line| line.event);
         let Some(mut bad) = self.bad.take() else {
-            let mut bad = Bad::at(offset);
+            let begin = Begin {
+                offset,
+                due,
+                trusted: true,
+            };
+            let mut bad = Bad::at(begin, &self.piece);
             let ahead = |e: &&Event| e.seq > self.head.tail && self.is_near(e.seq);
             if let Some(event) = event.as_ref().filter(ahead) {
                 bad.sum = Some(event.sum);
@@ -213,6 +263,9 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
                     .map(|sum| before(&event, sum))
                     .and_then(|head| behind(head, self.session, &event))
             {
+                if self.stops(&bad, event.seq) {
+                    return Ok(());
+                }
                 bad.lines += u64::from(bad.tentative.take().is_some());
                 self.bad = Some(bad);
                 self.close(offset, event.seq)?;
@@ -257,6 +310,9 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
         let Some((first, at)) = bad.tentative.take() else {
             return Ok(());
         };
+        if self.stops(&bad, first.seq) {
+            return Ok(());
+        }
         self.bad = Some(bad);
         self.close(at, first.seq)?;
         self.head = next;
@@ -270,19 +326,23 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
             return Ok(());
         };
         let from = self.head.tail;
-        if bad.offset == offset && from == until {
+        let begin = bad.begin.offset;
+        if begin == offset && from == until {
             return Ok(());
         }
+        let here = (begin..=bad.limit).contains(&offset);
+        let end = if here { offset } else { bad.limit };
         (self.each)(Met::Lost(Lost {
-            offset: bad.offset,
-            len: offset.saturating_sub(bad.offset),
+            offset: begin,
+            len: end.saturating_sub(begin),
             from,
             until,
             reason: bad.reason(from < until),
         }))
     }
 
-    fn finish(mut self, end: u64) -> Result<(), E> {
+    fn finish(mut self) -> Result<(), E> {
+        self.unsorted = false;
         let Some(mut bad) = self.bad.take() else {
             return Ok(());
         };
@@ -298,7 +358,7 @@ impl<E, F: FnMut(Met) -> Result<(), E>> Salvage<'_, F> {
         }
         let until = self.head.tail.plus(bad.lines);
         self.bad = Some(bad);
-        self.close(end, until)
+        self.close(self.piece.end, until)
     }
 }
 

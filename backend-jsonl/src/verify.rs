@@ -154,6 +154,11 @@ fn log(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
                     "what surrounds a whole event on its line is damaged: repair writes it anew",
                 ));
             }
+            Met::Moved(piece) => {
+                let place = place(piece.start, next);
+                let len = piece.end - piece.start;
+                found.push(Finding::new(Severity::Damage, place, MOVED).with_len(len));
+            }
             Met::Lost(lost) => {
                 next = lost.until;
                 let place = place(lost.offset, lost.from);
@@ -175,6 +180,9 @@ fn log(dir: &SessionDir, id: &SessionId) -> Result<Vec<Finding>> {
     }
     Ok(found)
 }
+
+/// What a piece in another place means.
+pub(crate) const MOVED: &str = "the log goes on here, where it should not: pieces of it changed places, repair puts them in order";
 
 /// What a damaged stretch means.
 pub(crate) fn describe(lost: &Lost) -> String {

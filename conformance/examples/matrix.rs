@@ -58,6 +58,7 @@ const GROWS: Capability = Capability::No("cut at its end, a log is what a killed
 const AHEAD: Capability = Capability::No("what was committed last is in the write-ahead log");
 const ONE_BIT: Capability = Capability::No("one bit tells which of two commits counts");
 const NEWEST: Capability = Capability::No("a removed newest head looks like one never written");
+const UNPROBED: Capability = Capability::No("`Bucket::new` is for a store that is known to be fit");
 const BETWEEN: Capability = Capability::No("others may see a batch before it is flushed");
 
 subject!(Reference, Memory, Memory, |place: &Place| Ok(
@@ -88,6 +89,11 @@ subject!(Objects, Bucket, Directory, |place: &Place| Ok(Bucket::new(
     "",
     sessionlog_backend_s3::Options::default()
 )), PROMPT_LEASES: objects::TIMED, PRIVATE_FILES: objects::UMASK, FINDS_LOST_ENDS: NEWEST);
+subject!(Spoiled, Bucket, ObjectStore, |place: &Place| Ok(Bucket::new(
+    place.objects(),
+    place.name(),
+    objects::hasty()
+)), PROMPT_LEASES: objects::TIMED, REFUSES_UNFIT_STORES: UNPROBED);
 
 /// Asks some laws.
 type Run = fn(&Options, Wanted) -> Report;
@@ -130,6 +136,7 @@ const ROWS: &[Row] = &[
     Row::of::<Pages>("redb"),
     Row::of::<PagesAlone>("redb, exclusive"),
     Row::of::<Objects>("objects in a folder"),
+    Row::of::<Spoiled>("objects in memory, whose requests go wrong"),
     Row::power::<sqlite::WalFull>("SQLite, `WAL` and `FULL`", true),
     Row::power::<sqlite::DeleteExtra>("SQLite, `DELETE` and `EXTRA`", true),
     Row::power::<sqlite::WalNormal>("SQLite, `WAL` and `NORMAL`", false),

@@ -40,7 +40,11 @@ fn starts(bytes: &[u8]) -> Vec<usize> {
 }
 
 fn log() -> (TempDir, Jsonl, SessionRef, Vec<u8>, Vec<Event>) {
-    let (dir, store, session) = with_events(12);
+    log_of(12)
+}
+
+fn log_of(events: u64) -> (TempDir, Jsonl, SessionRef, Vec<u8>, Vec<Event>) {
+    let (dir, store, session) = with_events(events);
     let events = read(&store, &session).unwrap();
     let bytes = fs::read(log_path(&store, "s")).unwrap();
     (dir, store, session, bytes, events)
@@ -114,6 +118,61 @@ fn every_whole_event_around_a_bad_one_is_saved() {
             damaged
         );
     }
+}
+
+#[test]
+fn blocks_that_changed_places_are_put_back() {
+    let (_dir, store, session, bytes, before) = log_of(48);
+    let at = starts(&bytes);
+    const BLOCK: usize = 1_024;
+    let blocks = bytes.len() / BLOCK;
+    for (one, other) in (0..blocks).flat_map(|a| (a + 1..blocks).map(move |b| (a, b))) {
+        let mut damaged = bytes.clone();
+        let (front, back) = damaged.split_at_mut(other * BLOCK);
+        front[one * BLOCK..][..BLOCK].swap_with_slice(&mut back[..BLOCK]);
+        fs::write(log_path(&store, "s"), &damaged).unwrap();
+        let store = Jsonl::open(store.path(), Options::default()).unwrap();
+        assert_ne!(block_on(store.verify(&id("s"))).unwrap(), []);
+        let (repair, mended, events) = mend(&store);
+        // An event is lost with a line that was cut, and a whole one beside it if that stands alone.
+        let cuts = [one, one + 1, other, other + 1].map(|n| n * BLOCK);
+        let cut = |n: u64| {
+            let line = at[n as usize + 1]..at[n as usize + 2];
+            cuts.iter().any(|cut| line.start < *cut && *cut < line.end)
+        };
+        let lost: Vec<u64> = events
+            .iter()
+            .filter(|event| event.kind == "repair.lost")
+            .map(|event| event.seq.get())
+            .collect();
+        assert!(
+            lost.iter().all(|n| cut(*n)),
+            "{one} {other}: {lost:?}, {repair:?}"
+        );
+        assert_saved(&events, &before, &lost);
+        assert_eq!(events.len(), 48, "{one} {other}");
+        if one > 0 {
+            assert_eq!(mended, session);
+        }
+    }
+}
+
+#[test]
+fn whole_lines_that_changed_places_are_found_and_put_back() {
+    let (_dir, store, session, bytes, before) = log_of(30);
+    let at = starts(&bytes);
+    let lines = |range: std::ops::Range<usize>| &bytes[at[range.start]..at[range.end]];
+    let moved = [0..5, 15..20, 9..15, 5..9, 20..31].map(lines).concat();
+    fs::write(log_path(&store, "s"), moved).unwrap();
+    let fresh = Jsonl::open(store.path(), Options::default()).unwrap();
+    assert!(read(&fresh, &session).is_err());
+    let found = block_on(fresh.verify(&id("s"))).unwrap();
+    assert!(found.iter().all(|f| f.severity == Severity::Damage));
+    assert_eq!(found.len(), 4, "{found:?}");
+    let (repair, mended, events) = mend(&store);
+    assert_eq!((repair.lost, mended), (0, session));
+    assert_saved(&events, &before, &[]);
+    assert_eq!(events.len(), 30);
 }
 
 fn edit(bytes: &[u8], at: usize, len: usize, with: &[u8]) -> Vec<u8> {

@@ -37,6 +37,19 @@ impl Truth {
         let last = len.checked_sub(1).and_then(|last| self.events.get(last));
         last.map_or(genesis, Head::after)
     }
+
+    /// Whether a loss of so many bytes can have reached all batches behind the first `len` events:
+    /// those between the first and the last of them lay in it altogether.
+    pub(crate) fn ends_in(&self, len: usize, lost: usize) -> bool {
+        let later: Vec<_> = self.ends.iter().filter(|end| **end > len).collect();
+        match later.as_slice() {
+            [first, .., last, _] => {
+                let between = self.events.get(**first..**last).unwrap_or_default();
+                between.iter().map(|event| event.data.len()).sum::<usize>() <= lost
+            }
+            _ => true,
+        }
+    }
 }
 
 pub(crate) type Truths = BTreeMap<SessionId, Truth>;

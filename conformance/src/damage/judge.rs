@@ -83,11 +83,13 @@ impl Context {
         if self.ends_early() {
             return true;
         }
-        // What a power cut leaves of the last commit may look like any other loss of sectors.
         let last = truth.ends.iter().rev().nth(1) == Some(&len);
-        let blank = matches!(self.harm.what, What::Zero { .. });
-        // So may anything that recovery after a kill takes the last commit from.
-        last && (blank || self.harm.image == Image::Killed)
+        match self.harm.what {
+            // What a power cut leaves of the last commit may look like any other loss of sectors.
+            What::Zero { len: gone, .. } => truth.ends_in(len, gone),
+            // So may anything that recovery after a kill takes the last commit from.
+            _ => last && self.harm.image == Image::Killed,
+        }
     }
 
     /// A breach if anything that was shown was never so.
