@@ -20,11 +20,11 @@ pub(crate) const TABLE: &str = "event";
 /// The first chunk of a read ends with the event that makes it this long.
 pub(crate) const FIRST_CHUNK: usize = 128 << 10;
 /// And the later ones, twice as long each, with the one that makes them this long.
-pub(crate) const LARGEST_CHUNK: usize = 1 << 20;
+pub(crate) const LARGEST_CHUNK: usize = 256 << 10;
 /// And with this many events.
 const CHUNK_EVENTS: usize = 4096;
 
-const SELECT: &str = "SELECT key, last, id, at, kind, top, sum, data FROM event \
+const SELECT: &str = "SELECT key, id, at, kind, top, sum, data FROM event \
                       WHERE key >= ?1 AND key < ?2 ORDER BY key";
 const LAST: &str = "SELECT key, last, id, top, sum FROM event \
                     WHERE key >= ?1 AND key < ?2 ORDER BY key DESC LIMIT 1";
@@ -62,22 +62,22 @@ pub(crate) fn envelope(row: &Row<'_>, kinds: &mut Kinds) -> Option<Event> {
     let column = |n| row.get_ref(n).ok();
     let seq = SeqNum::new(seq_of(column(0)?.as_i64().ok()?));
     let event = NewEvent {
-        id: id(column(2)?)?,
-        at: Timestamp::from_micros(column(3)?.as_i64().ok()?)?,
-        kind: kinds.intern(column(4)?.as_bytes().ok()?)?,
+        id: id(column(1)?)?,
+        at: Timestamp::from_micros(column(2)?.as_i64().ok()?)?,
+        kind: kinds.intern(column(3)?.as_bytes().ok()?)?,
         data: Data::from_stored(Bytes::new()),
     };
     Some(Event::stored(
         seq,
         event,
-        top(column(5)?)?,
-        sum(column(6)?)?,
+        top(column(4)?)?,
+        sum(column(5)?)?,
     ))
 }
 
 /// The payload of a row.
 pub(crate) fn payload<'a>(row: &'a Row<'_>) -> Option<&'a [u8]> {
-    row.get_ref(7).ok()?.as_blob().ok()
+    row.get_ref(6).ok()?.as_blob().ok()
 }
 
 /// The first events of a range, as many as make a chunk. Their payloads are slices of one buffer.

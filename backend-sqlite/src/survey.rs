@@ -131,9 +131,9 @@ impl Survey {
                 let data = bytes::Bytes::copy_from_slice(data);
                 event.data = sessionlog_core::Data::from_stored(data);
             }
-            let sum = row.get::<_, i64>(6).ok();
+            let sum = row.get::<_, i64>(5).ok();
             let sum = sum.map(|sum| Sum::from_u64(sum.cast_unsigned()));
-            let last = row.get::<_, i64>(1).unwrap_or(-1);
+            let last = row.get::<_, i64>(7).unwrap_or(-1);
             survey.row(
                 seq,
                 event.filter(|_| data.is_some()),
@@ -363,7 +363,7 @@ fn rows_from(
     mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<bool>,
 ) -> Result<()> {
     let (_, to) = event::keys(of.number, &SeqNum::all());
-    let sql = "SELECT key, last, id, at, kind, top, sum, data FROM event \
+    let sql = "SELECT key, id, at, kind, top, sum, data, last FROM event \
                WHERE key >= ?1 AND key < ?2 ORDER BY key";
     let walked = conn.prepare_cached(sql).and_then(|mut statement| {
         let mut rows = statement.query([event_key(of.number, from.get()), to])?;
