@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use crate::util::*;
 use futures_util::StreamExt;
 use sessionlog_backend_jsonl::{Jsonl, Options};
+use sessionlog_testkit::child::{part, run_behind};
 
 fn ids(store: &Jsonl) -> Vec<String> {
     let listed: Vec<_> = block_on(store.sessions().collect());
@@ -202,17 +203,8 @@ fn everything_is_private_to_its_owner() {
     // The mask of a process holds for all its threads: a child of its own tries each.
     for mask in ["000", "022", "277"] {
         let dir = tempfile::tempdir().unwrap();
-        let output = std::process::Command::new("sh")
-            .arg("-c")
-            .arg(format!(
-                "umask {mask}; exec \"$0\" --exact files::child_that_writes_everything"
-            ))
-            .arg(std::env::current_exe().unwrap())
-            .env("SESSIONLOG_TEST_STORE", dir.path().join("a/store"))
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{text}");
+        let (umask, path) = (format!("umask {mask}"), dir.path().join("a/store"));
+        run_behind(&umask, "files::child_that_writes_everything", &path, "all");
         let mut files = 0;
         for (path, content) in everything(&dir.path().join("a")) {
             let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
@@ -226,12 +218,11 @@ fn everything_is_private_to_its_owner() {
 
 #[test]
 fn child_that_writes_everything() {
-    let Some(path) = std::env::var_os("SESSIONLOG_TEST_STORE") else {
+    let Some((path, _)) = part() else {
         return;
     };
     let store = Jsonl::open(path, Options::default()).unwrap();
-    let session = SessionRef::fresh(id("s"));
-    block_on(store.create(&session)).unwrap();
+    let session = create(&store, "s");
     append(&store, &session, &["1"]).unwrap();
     let lease = LeaseRequest::new(Owner::new("me").unwrap());
     let _lease = block_on(store.acquire(&session, lease)).unwrap();
@@ -275,7 +266,7 @@ fn a_store_that_cannot_be_written_can_be_read() {
     command
         .args(["--exact", "files::child_that_can_only_read"])
         .env("SESSIONLOG_TEST_STORE", store.path())
-        .env("SESSIONLOG_TEST_BLOB", blob.to_string())
+        .env("SESSIONLOG_TEST_NAME", blob.to_string())
         .current_dir(dir.path());
     if is_root(&program) {
         std::os::unix::process::CommandExt::uid(&mut command, 65534);
@@ -294,10 +285,7 @@ fn is_root(mine: &std::path::Path) -> bool {
 
 #[test]
 fn child_that_can_only_read() {
-    let (Some(path), Ok(blob)) = (
-        std::env::var_os("SESSIONLOG_TEST_STORE"),
-        std::env::var("SESSIONLOG_TEST_BLOB"),
-    ) else {
+    let Some((path, blob)) = part() else {
         return;
     };
     let store = Jsonl::open(path, Options::default()).unwrap();

@@ -4,22 +4,15 @@ use std::fs;
 
 use crate::util::*;
 use sessionlog_backend_jsonl::{Jsonl, Options};
+use sessionlog_testkit::child::{part, run_behind};
 
 /// A limit on the length of files stands for a full disk: a write is cut short, the next fails.
 #[test]
 fn an_append_that_does_not_fit_leaves_the_log_as_it_was() {
     for ahead in ["0", "4096"] {
         let dir = tempfile::tempdir().unwrap();
-        let output = std::process::Command::new("sh")
-            .arg("-c")
-            .arg("trap '' XFSZ; ulimit -f 64; exec \"$0\" --exact full::child_without_space")
-            .arg(std::env::current_exe().unwrap())
-            .env("SESSIONLOG_TEST_STORE", dir.path().join("store"))
-            .env("SESSIONLOG_TEST_NAME", ahead)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{text}");
+        let (small, path) = ("trap '' XFSZ; ulimit -f 64", dir.path().join("store"));
+        run_behind(small, "full::child_without_space", &path, ahead);
         let store = open(&dir);
         let (session, _) = block_on(store.head(&id("s"))).unwrap();
         assert_eq!(
@@ -32,10 +25,7 @@ fn an_append_that_does_not_fit_leaves_the_log_as_it_was() {
 
 #[test]
 fn child_without_space() {
-    let (Some(path), Ok(ahead)) = (
-        std::env::var_os("SESSIONLOG_TEST_STORE"),
-        std::env::var("SESSIONLOG_TEST_NAME"),
-    ) else {
+    let Some((path, ahead)) = part() else {
         return;
     };
     let options = Options::default().write_ahead(ahead.parse().unwrap());

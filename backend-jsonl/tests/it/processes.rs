@@ -1,50 +1,27 @@
 //! Several processes: this test binary starts itself again.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use crate::util::*;
 use futures_util::future::join_all;
 use sessionlog_backend_jsonl::{Jsonl, Options};
+use sessionlog_testkit::child::{await_word, join, part, start, tell};
 
 const PROCESSES: usize = 8;
 const APPENDS: usize = 200;
 
-fn start(test: &str, store: &Jsonl, name: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("SESSIONLOG_TEST_STORE", store.path())
-        .env("SESSIONLOG_TEST_NAME", name)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 fn child() -> Option<(Jsonl, SessionRef, String)> {
-    let path = std::env::var_os("SESSIONLOG_TEST_STORE")?;
-    let name = std::env::var("SESSIONLOG_TEST_NAME").ok()?;
+    let (path, name) = part()?;
     let ahead = if name.ends_with('1') { 5000 } else { 0 };
     let store = Jsonl::open(path, Options::default().write_ahead(ahead)).unwrap();
     let (session, _) = block_on(store.head(&id("s"))).unwrap();
     Some((store, session, name))
 }
 
-/// Waits until a child has printed a line that begins so.
-fn await_line(child: &mut Child, word: &str) {
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let found = out.lines().any(|line| line.unwrap().contains(word));
-    assert!(found, "{word}");
-}
-
 #[test]
 fn eight_processes_append_in_one_dense_order() {
     let (_dir, store, session) = with_events(0);
-    let children: Vec<_> = (0..PROCESSES)
-        .map(|n| start("processes::child_that_appends", &store, &format!("p{n}")))
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let path = store.path();
+    let child = |n| start("processes::child_that_appends", path, &format!("p{n}"));
+    join((0..PROCESSES).map(child).collect::<Vec<_>>());
     let events = read(&store, &session).unwrap();
     assert_eq!(events.len(), PROCESSES * APPENDS);
     for n in 0..PROCESSES {
@@ -84,7 +61,7 @@ fn child_that_appends() {
 fn a_reader_beside_a_writer_sees_whole_batches_and_no_damage() {
     for name in ["w0", "w1"] {
         let (_dir, store, session) = with_events(0);
-        let mut child = start("processes::child_that_appends_batches", &store, name);
+        let mut child = start("processes::child_that_appends_batches", store.path(), name);
         let mut seen = 0;
         while seen < 150 {
             let now = tail(&store, &session);
@@ -113,8 +90,8 @@ fn child_that_appends_batches() {
 #[test]
 fn a_killed_holder_is_replaced_at_once_and_a_stopped_one_by_force() {
     let (_dir, store, session) = with_events(1);
-    let mut child = start("processes::child_that_holds", &store, "holder");
-    await_line(&mut child, "holding");
+    let mut child = start("processes::child_that_holds", store.path(), "holder");
+    await_word(&mut child, "holding");
     let request = LeaseRequest::new(Owner::new("me").unwrap());
     let live = block_on(store.holder(&session)).unwrap();
     assert!(matches!(live, Liveness::Live(Some(h)) if h.owner.as_str() == "holder"));
@@ -128,8 +105,8 @@ fn a_killed_holder_is_replaced_at_once_and_a_stopped_one_by_force() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let mut child = start("processes::child_that_holds", &store, "holder");
-    await_line(&mut child, "holding");
+    let mut child = start("processes::child_that_holds", store.path(), "holder");
+    await_word(&mut child, "holding");
     assert!(block_on(store.acquire(&session, request.clone())).is_err());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -150,8 +127,7 @@ fn child_that_holds() {
     };
     let request = LeaseRequest::new(Owner::new(name).unwrap());
     let _lease = block_on(store.acquire(&session, request)).unwrap();
-    // A line of its own, since the test harness has begun one.
-    println!("\nholding");
+    tell("holding");
     std::thread::sleep(std::time::Duration::from_secs(60));
 }
 
@@ -159,19 +135,8 @@ fn child_that_holds() {
 fn many_processes_make_one_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/er/store");
-    let children: Vec<_> = (0..4)
-        .map(|n| {
-            Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "processes::child_that_creates"])
-                .env("SESSIONLOG_TEST_STORE", &path)
-                .env("SESSIONLOG_TEST_NAME", format!("c{n}"))
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let child = |n| start("processes::child_that_creates", &path, &format!("c{n}"));
+    join((0..4).map(child).collect::<Vec<_>>());
     let store = Jsonl::open(&path, Options::default()).unwrap();
     let (session, head) = block_on(store.head(&id("same"))).unwrap();
     assert_eq!(head.tail.get(), 4);
@@ -181,10 +146,7 @@ fn many_processes_make_one_store() {
 
 #[test]
 fn child_that_creates() {
-    let (Some(path), Ok(name)) = (
-        std::env::var_os("SESSIONLOG_TEST_STORE"),
-        std::env::var("SESSIONLOG_TEST_NAME"),
-    ) else {
+    let Some((path, name)) = part() else {
         return;
     };
     let store = Jsonl::open(path, Options::default()).unwrap();

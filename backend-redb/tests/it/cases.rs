@@ -1,34 +1,19 @@
 //! Situations that hurt users of other stores: several processes at the start, a lock that is held for
 //! long, a full disk.
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::util::*;
 use sessionlog_backend_redb::{Options, Redb};
-
-const STORE: &str = "SESSIONLOG_REDB_CASE";
-
-fn start(test: &str, path: &std::path::Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(STORE, path)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
-}
+use sessionlog_testkit::child::{join, part, run_behind, start};
 
 /// Case 4b.
 #[test]
 fn many_processes_make_one_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/er/store.redb");
-    let children: Vec<_> = (0..8)
-        .map(|_| start("cases::child_that_creates", &path))
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let child = |n: usize| start("cases::child_that_creates", &path, &n.to_string());
+    join((0..8).map(child).collect::<Vec<_>>());
     let store = Redb::open(&path, Options::default()).unwrap();
     let (same, _) = block_on(store.head(&id("same"))).unwrap();
     assert_eq!(read(&store, &same).unwrap().len(), 8);
@@ -37,7 +22,7 @@ fn many_processes_make_one_store() {
 
 #[test]
 fn child_that_creates() {
-    let Some(path) = std::env::var_os(STORE) else {
+    let Some((path, _)) = part() else {
         return;
     };
     let patient = Options::default().busy_timeout(Duration::from_secs(60));
@@ -124,15 +109,8 @@ fn a_header_that_is_locked_for_too_long_is_told_and_the_next_use_works() {
 fn an_append_that_the_disk_refuses_is_not_there_and_the_next_works() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.redb");
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 8192; exec \"$0\" --exact cases::child_that_fills_up")
-        .arg(std::env::current_exe().unwrap())
-        .env(STORE, &path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}");
+    let small = "trap '' XFSZ; ulimit -f 8192";
+    run_behind(small, "cases::child_that_fills_up", &path, "full");
     let store = open(&dir);
     let (session, _) = block_on(store.head(&id("s"))).unwrap();
     let events = texts(&read(&store, &session).unwrap());
@@ -142,7 +120,7 @@ fn an_append_that_the_disk_refuses_is_not_there_and_the_next_works() {
 
 #[test]
 fn child_that_fills_up() {
-    let Some(path) = std::env::var_os(STORE) else {
+    let Some((path, _)) = part() else {
         return;
     };
     let store = Redb::open(path, Options::default()).unwrap();

@@ -1,51 +1,36 @@
 //! Several processes on one file, and processes that are killed.
 
-use std::process::{Child, Command, Stdio};
-
 use crate::util::*;
 use sessionlog_backend_redb::{Options, Redb};
+use sessionlog_testkit::child::{join, part, start};
 
-const ROLE: &str = "SESSIONLOG_REDB_ROLE";
-const PATH: &str = "SESSIONLOG_REDB_PATH";
 const APPENDS: u32 = 200;
 
-fn start(role: &str, path: &std::path::Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["processes::a_child_process", "--exact", "--nocapture"])
-        .env(ROLE, role)
-        .env(PATH, path)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// What another process does; nothing when it is run as a test.
 #[test]
-fn a_child_process() {
-    let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else {
+fn child_that_writes_without_end() {
+    let Some((path, mode)) = part() else {
         return;
     };
-    let exclusive = role == "endless-exclusive";
-    let options = Options::default();
-    let options = if exclusive {
-        options.exclusive()
-    } else {
-        options
+    let options = match mode.as_str() {
+        "exclusive" => Options::default().exclusive(),
+        _ => Options::default(),
     };
     let store = Redb::open(path, options).unwrap();
-    let number = role.strip_prefix("append-").unwrap_or("");
-    if number.is_empty() {
-        let session = SessionRef::fresh(id("s"));
-        block_on(store.create(&session)).unwrap();
-        let text = format!("\"{}\"", "x".repeat(1000));
-        loop {
-            append(&store, &session, &vec![text.as_str(); 100]).unwrap();
-        }
+    let session = create(&store, "s");
+    let text = format!("\"{}\"", "x".repeat(1000));
+    loop {
+        append(&store, &session, &vec![text.as_str(); 100]).unwrap();
     }
+}
+
+#[test]
+fn child_that_appends() {
+    let Some((path, number)) = part() else {
+        return;
+    };
+    let store = Redb::open(path, Options::default()).unwrap();
     let shared = block_on(store.head(&id("shared"))).unwrap().0;
-    let own = SessionRef::fresh(id(&format!("own-{number}")));
-    block_on(store.create(&own)).unwrap();
+    let own = create(&store, &format!("own-{number}"));
     for n in 0..APPENDS {
         append(&store, &shared, &[&format!("[{number},{n}]")]).unwrap();
         append(&store, &own, &[&n.to_string()]).unwrap();
@@ -56,14 +41,10 @@ fn a_child_process() {
 fn eight_processes_append_to_one_session_and_to_many() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
-    let shared = SessionRef::fresh(id("shared"));
-    block_on(store.create(&shared)).unwrap();
-    let children: Vec<_> = (0..8)
-        .map(|n| start(&format!("append-{n}"), store.path()))
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let shared = create(&store, "shared");
+    let path = store.path();
+    let child = |n: usize| start("processes::child_that_appends", path, &n.to_string());
+    join((0..8).map(child).collect::<Vec<_>>());
     let events = texts(&read(&store, &shared).unwrap());
     assert_eq!(events.len(), 8 * APPENDS as usize);
     for process in 0..8 {
@@ -79,12 +60,12 @@ fn eight_processes_append_to_one_session_and_to_many() {
 }
 
 /// Case 25: a kill in the middle of writing. The size is `SESSIONLOG_TEST_KILL_MB`.
-fn killed(role: &str, options: Options) {
+fn killed(mode: &str, options: Options) {
     let megabytes: u64 =
         std::env::var("SESSIONLOG_TEST_KILL_MB").map_or(16, |mb| mb.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.redb");
-    let mut child = start(role, &path);
+    let mut child = start("processes::child_that_writes_without_end", &path, mode);
     while std::fs::metadata(&path).map_or(0, |m| m.len()) < megabytes << 20 {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -110,7 +91,7 @@ fn killed(role: &str, options: Options) {
 #[test]
 fn a_kill_while_writing_leaves_a_shared_store_that_opens_without_a_check() {
     let never = Options::default().on_repair(|_| panic!("the whole file was read"));
-    killed("endless", never);
+    killed("shared", never);
 }
 
 #[test]
@@ -121,7 +102,7 @@ fn a_kill_while_writing_leaves_an_exclusive_store_that_tells_how_far_its_check_i
         assert!((0.0..=1.0).contains(&done));
         tell.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    killed("endless-exclusive", options);
+    killed("exclusive", options);
     assert!(told.load(std::sync::atomic::Ordering::Relaxed));
 }
 
@@ -129,7 +110,7 @@ fn a_kill_while_writing_leaves_an_exclusive_store_that_tells_how_far_its_check_i
 fn a_reader_of_a_file_that_was_left_open_sees_what_a_later_writer_appends() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.redb");
-    let mut child = start("endless", &path);
+    let mut child = start("processes::child_that_writes_without_end", &path, "shared");
     while std::fs::metadata(&path).map_or(0, |m| m.len()) < 1 << 20 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -1,9 +1,9 @@
 //! How much the store takes, and what happens when there is no more.
 
 use std::fs;
-use std::process::Command;
 
 use futures_util::StreamExt;
+use sessionlog_testkit::child::{part, run_behind};
 
 use crate::util::*;
 
@@ -127,20 +127,8 @@ fn an_append_that_the_disk_refuses_is_not_there_and_the_next_works() {
     let (_dir, store, session) = with_events(2);
     let path = store.path().to_owned();
     drop(store);
-    let exe = std::env::current_exe().unwrap();
-    let out = Command::new("bash")
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -S -f 600; exec \"$0\" --exact disk::child_that_fills_up --nocapture")
-        .arg(exe)
-        .env("SESSIONLOG_TEST_STORE", &path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    assert!(
-        out.status.success(),
-        "{text} {}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    let small = "trap '' XFSZ; ulimit -S -f 1200";
+    let text = run_behind(small, "disk::child_that_fills_up", &path, "full");
     let word = |name: &str| -> u64 {
         let line = text.lines().find_map(|l| l.strip_prefix(name)).unwrap();
         line.trim().parse().unwrap()
@@ -161,7 +149,7 @@ fn an_append_that_the_disk_refuses_is_not_there_and_the_next_works() {
 
 #[test]
 fn child_that_fills_up() {
-    let Some(path) = std::env::var_os("SESSIONLOG_TEST_STORE") else {
+    let Some((path, _)) = part() else {
         return;
     };
     let store = Sqlite::open(path, Options::default()).unwrap();

@@ -1,36 +1,17 @@
 //! Several processes: this test binary starts itself again.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::util::*;
 use futures_util::future::join_all;
+use sessionlog_testkit::child::{await_word, join, part, start, tell};
 
 const PROCESSES: usize = 8;
 const APPENDS: usize = 200;
 
-fn start(test: &str, path: &std::path::Path, name: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("SESSIONLOG_TEST_STORE", path)
-        .env("SESSIONLOG_TEST_NAME", name)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 fn child() -> Option<(Sqlite, String)> {
-    let path = std::env::var_os("SESSIONLOG_TEST_STORE")?;
-    let name = std::env::var("SESSIONLOG_TEST_NAME").ok()?;
+    let (path, name) = part()?;
     Some((Sqlite::open(path, Options::default()).unwrap(), name))
-}
-
-/// Waits until a child has printed a line with a word.
-fn await_line(child: &mut Child, word: &str) {
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let found = out.lines().any(|line| line.unwrap().contains(word));
-    assert!(found, "{word}");
 }
 
 #[test]
@@ -39,18 +20,9 @@ fn eight_processes_append_in_one_dense_order() {
     let own: Vec<_> = (0..PROCESSES)
         .map(|n| create(&store, &format!("own-{n}")))
         .collect();
-    let children: Vec<_> = (0..PROCESSES)
-        .map(|n| {
-            start(
-                "processes::child_that_appends",
-                store.path(),
-                &n.to_string(),
-            )
-        })
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let path = store.path();
+    let child = |n: usize| start("processes::child_that_appends", path, &n.to_string());
+    join((0..PROCESSES).map(child).collect::<Vec<_>>());
     let events = read(&store, "s").unwrap();
     assert_eq!(events.len(), PROCESSES * APPENDS);
     for (n, own) in own.iter().enumerate() {
@@ -86,12 +58,8 @@ fn child_that_appends() {
 fn many_processes_make_one_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/er/store.db");
-    let children: Vec<_> = (0..PROCESSES)
-        .map(|n| start("processes::child_that_creates", &path, &n.to_string()))
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
+    let child = |n: usize| start("processes::child_that_creates", &path, &n.to_string());
+    join((0..PROCESSES).map(child).collect::<Vec<_>>());
     let store = Sqlite::open(&path, Options::default()).unwrap();
     assert_eq!(read(&store, "same").unwrap().len(), PROCESSES);
     let ids = block_on(Store::new(store.clone()).ids()).unwrap();
@@ -100,6 +68,7 @@ fn many_processes_make_one_store() {
     drop(store);
     let names: Vec<_> = everything(path.parent().unwrap())
         .into_iter()
+        .skip(1)
         .map(|(path, _)| path.file_name().unwrap().to_owned())
         .collect();
     assert_eq!(names, ["store.db", "store.db-leases"]);
@@ -128,7 +97,7 @@ fn child_that_creates() {
 fn a_killed_holder_is_replaced_at_once_and_a_live_one_by_force() {
     let (_dir, store, session) = with_events(1);
     let mut child = start("processes::child_that_holds", store.path(), "holder");
-    await_line(&mut child, "holding");
+    await_word(&mut child, "holding");
     let live = block_on(store.holder(&session)).unwrap();
     assert!(matches!(live, Liveness::Live(Some(h)) if h.owner.as_str() == "holder"));
     assert!(block_on(store.acquire(&session, request("me"))).is_err());
@@ -141,7 +110,7 @@ fn a_killed_holder_is_replaced_at_once_and_a_live_one_by_force() {
     child.wait().unwrap();
 
     let mut child = start("processes::child_that_holds", store.path(), "holder");
-    await_line(&mut child, "holding");
+    await_word(&mut child, "holding");
     assert!(block_on(store.acquire(&session, request("me"))).is_err());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -157,7 +126,7 @@ fn child_that_holds() {
     };
     let (session, _) = block_on(store.head(&id("s"))).unwrap();
     let _lease = block_on(store.acquire(&session, request(&name))).unwrap();
-    println!("\nholding");
+    tell("holding");
     std::thread::sleep(Duration::from_secs(60));
 }
 
@@ -169,7 +138,7 @@ fn a_lock_that_is_held_for_too_long_is_told_and_the_next_append_works() {
     let timeout = Duration::from_millis(300);
     let store = Sqlite::open(&path, Options::default().busy_timeout(timeout)).unwrap();
     let mut child = start("processes::child_that_locks", &path, "locker");
-    await_line(&mut child, "locked");
+    await_word(&mut child, "locked");
     let begun = Instant::now();
     let batch = vec![event("1"), event("2")];
     let error = block_on(store.append(&session, batch.clone(), NONE)).unwrap_err();
@@ -197,7 +166,7 @@ fn child_that_locks() {
     let conn = rusqlite::Connection::open(store.path()).unwrap();
     conn.execute_batch("BEGIN IMMEDIATE; UPDATE store SET settled = 99")
         .unwrap();
-    println!("\nlocked");
+    tell("locked");
     std::thread::sleep(Duration::from_secs(60));
 }
 

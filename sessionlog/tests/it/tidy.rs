@@ -11,6 +11,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("sessionlog-core", &[], &[]),
     ("sessionlog-crashfs", &[], &[]),
+    ("sessionlog-testkit", &["sessionlog-core"], &[]),
     (
         "sessionlog-local",
         &["sessionlog-core"],
@@ -31,17 +32,25 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "sessionlog-backend-jsonl",
         &["sessionlog-core", "sessionlog-local"],
-        &["sessionlog-conformance", "sessionlog-crashfs"],
+        &[
+            "sessionlog-conformance",
+            "sessionlog-crashfs",
+            "sessionlog-testkit",
+        ],
     ),
     (
         "sessionlog-backend-sqlite",
         &["sessionlog-core", "sessionlog-local"],
-        &["sessionlog-conformance", "sessionlog-crashfs"],
+        &[
+            "sessionlog-conformance",
+            "sessionlog-crashfs",
+            "sessionlog-testkit",
+        ],
     ),
     (
         "sessionlog-backend-redb",
         &["sessionlog-core", "sessionlog-local"],
-        &["sessionlog-conformance"],
+        &["sessionlog-conformance", "sessionlog-testkit"],
     ),
     (
         "sessionlog-backend-s3",
