@@ -208,9 +208,11 @@ impl AppendLock<'_> {
             encode(buffer, event, part);
             part = part.next();
         }
-        let offset = before.end.offset + wide(buffer.len());
-        if offset > before.size && options.write_ahead > 0 {
-            buffer.resize(buffer.len() + options.write_ahead, b'\n');
+        let len = buffer.len();
+        let offset = before.end.offset + wide(len);
+        // A commit as long as that space pays for its own bytes, not for a file that grows.
+        if offset > before.size && len < options.write_ahead {
+            buffer.resize(len + options.write_ahead, b'\n');
         }
         let busy = life.busy();
         let written = write(&writer.file, buffer, before, life);

@@ -71,8 +71,8 @@ impl Options {
         self
     }
 
-    /// Writes this many bytes of space ahead, as newlines, whenever an append has to make the file
-    /// longer. 0, the default, writes none; 256 KiB is a good value.
+    /// Writes this many bytes of space ahead, as newlines, whenever a commit that is shorter has to make
+    /// the file longer. 0, the default, writes none; 256 KiB is a good value.
     ///
     /// The appends that fall into that space need not change the length of the file, which makes a
     /// flush cheaper on most file systems. The file stays valid JSON Lines at every moment; the

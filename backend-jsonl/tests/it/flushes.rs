@@ -1,7 +1,7 @@
 //! What is acknowledged is flushed: seen by a record of the store's file calls.
 
 use sessionlog_backend_jsonl::{Jsonl, Options};
-use sessionlog_crashfs::{FileId, Op, Recorder, Tree, armed};
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Recorder, Tree, armed};
 
 use crate::util::*;
 
@@ -52,4 +52,76 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
     // The same handle knows by then that it is flushed.
     let second = flushes_and_writes(&record.ops[marks[1]..marks[2]], log);
     assert_eq!(second, (0, 0));
+}
+
+/// More sessions than a handle keeps open.
+const MANY: usize = 140;
+
+#[test]
+fn sessions_that_are_closed_to_make_room_lose_nothing() {
+    let (_dir, store, _) = with_events(0);
+    let name = |n| format!("s{n}");
+    let all: Vec<_> = (0..MANY).map(|n| filled(&store, &name(n), 1)).collect();
+    for session in &all {
+        append(&store, session, &["2"]).unwrap();
+    }
+    let here = std::fs::read_dir("/proc/self/fd").unwrap().filter(|fd| {
+        let file = fd.as_ref().unwrap().path().read_link();
+        file.is_ok_and(|file| file.starts_with(store.path()))
+    });
+    assert!(here.count() <= 3 * 128, "no session was closed");
+    for session in &all {
+        let events = texts(&read(&store, session).unwrap());
+        assert_eq!(events, ["{\"n\":0}", "2"]);
+    }
+}
+
+#[test]
+fn what_a_failed_flush_left_is_not_forgotten_when_sessions_are_closed_to_make_room() {
+    armed().unwrap();
+    let (_dir, store, session) = with_events(1);
+    let others: Vec<_> = (0..MANY)
+        .map(|n| create(&store, &format!("other-{n}")))
+        .collect();
+    let recorder = Recorder::with_room(store.path(), 64 << 20).unwrap();
+    let batch = vec![event("2")];
+    // The flush fails, and so does all that would take the write back.
+    recorder.inject(Fault {
+        kind: FaultKind::Eio,
+        at: 2,
+        lasting: true,
+    });
+    let error = block_on(store.append(&session, batch.clone(), NONE)).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Indeterminate, "{error}");
+    recorder.heal();
+    for other in &others {
+        assert_eq!(tail(&store, other), 0);
+    }
+    let before = recorder.mark();
+    let range = block_on(store.append(&session, batch, NONE)).unwrap();
+    assert_eq!((range.start.get(), range.end.get()), (1, 2));
+    let record = recorder.finish().unwrap();
+    let log = record.start.find("s/events.jsonl").unwrap();
+    // A flush alone would prove nothing: the system may take for clean what it could not write.
+    assert_eq!(flushes_and_writes(&record.ops[before..], log), (1, 1));
+    assert_eq!(texts(&read(&store, &session).unwrap()), ["{\"n\":0}", "2"]);
+}
+
+#[test]
+fn a_commit_as_long_as_the_space_that_is_written_ahead_takes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Jsonl::open(dir.path(), Options::default().write_ahead(1000)).unwrap();
+    let session = create(&store, "s");
+    let length = || std::fs::metadata(log_path(&store, "s")).unwrap().len();
+    let growth = |text: &str| {
+        let before = length();
+        append(&store, &session, &[text]).unwrap();
+        length() - before
+    };
+    let line = growth("1") - 1000;
+    assert_eq!(growth("2"), 0, "it fits into the space");
+    let long = format!("\"{}\"", "x".repeat(2000));
+    // The two lines before it took some of the space; what it needs beyond that is all that is added.
+    assert_eq!(growth(&long), line + 2001 - (1000 - line));
+    assert_eq!(growth("3"), line + 1000);
 }
