@@ -1,8 +1,7 @@
 //! P7: how fast sessions are listed: their names, and their cards from snapshots and from logs.
 //!
 //! `cargo bench -p sessionlog --features sqlite,redb --bench list -- 1000 100000` says how many
-//! sessions, and may name backends. Times are the best of a few runs, on the core alone: what waits
-//! for a neighbour does not count.
+//! sessions, and may name backends. Times are the best of a few runs.
 
 #![expect(
     clippy::unwrap_used,
