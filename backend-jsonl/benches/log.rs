@@ -12,14 +12,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use sessionlog_backend_jsonl::{Jsonl, Options};
-use sessionlog_core::{Event, EventLog, Head, NewEvent, SeqNum, SessionRef, Store};
+use sessionlog_core::{Event, EventLog, Head, SeqNum, SessionRef, Store};
 use sessionlog_testkit::bench::{
-    Raw, event, events, in_turn, median, on_core, rate, run, timed, times,
+    Raw, append, event, events, in_turn, median, on_core, rate, run, timed, times,
 };
 use sessionlog_testkit::{NONE, block_on, create};
 
@@ -41,12 +40,6 @@ fn main() {
 
 fn open(dir: &Path, name: &str, ahead: usize) -> Jsonl {
     Jsonl::open(dir.join(name), Options::default().write_ahead(ahead)).unwrap()
-}
-
-fn append(store: &Jsonl, session: &SessionRef, batch: Vec<NewEvent>) -> Duration {
-    timed(|| {
-        block_on(store.append(session, batch, NONE)).unwrap();
-    })
 }
 
 /// One writer, 1 KB, against a raw write and fdatasync that makes the file longer.

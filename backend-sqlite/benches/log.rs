@@ -13,15 +13,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::future::join_all;
 use rusqlite::{Connection, params};
 use sessionlog_backend_sqlite::{Options, Sqlite};
-use sessionlog_core::{EventLog, NewEvent, SeqNum, SessionRef, Store, Writer};
+use sessionlog_core::{NewEvent, Store, Writer};
 use sessionlog_testkit::bench::{
-    PAYLOAD, Raw, event, events, in_turn, on_core, rate, run, timed, times,
+    PAYLOAD, Raw, append, event, events, in_turn, on_core, rate, read_all, read_verified, run,
+    timed, times, together,
 };
-use sessionlog_testkit::{NONE, block_on, create, request};
+use sessionlog_testkit::{block_on, create, request};
 
 fn main() {
     run(&[
@@ -35,24 +34,6 @@ fn main() {
 
 fn open(dir: &Path) -> Sqlite {
     Sqlite::open(dir.join("store.db"), Options::default()).unwrap()
-}
-
-fn append(store: &Sqlite, session: &SessionRef, batch: Vec<NewEvent>) -> Duration {
-    timed(|| {
-        block_on(store.append(session, batch, NONE)).unwrap();
-    })
-}
-
-/// Appends of one event each, all at once.
-fn together<'a>(
-    store: &'a Sqlite,
-    each: impl Iterator<Item = (&'a SessionRef, NewEvent)>,
-) -> Duration {
-    let each: Vec<_> = each.map(|(at, event)| (at, vec![event])).collect();
-    let appends = each
-        .into_iter()
-        .map(|(at, one)| store.append(at, one, NONE));
-    timed(|| assert!(block_on(join_all(appends)).iter().all(Result::is_ok)))
 }
 
 /// SQLite alone: the table of events and the settings that the store has, and nothing else.
@@ -227,28 +208,14 @@ fn replay(dir: &Path) {
         }
         found
     };
-    let backend = || {
-        let mut chunks = store.read(&session, SeqNum::all());
-        let mut found = 0;
-        while let Some(chunk) = block_on(chunks.next()) {
-            found += chunk.unwrap().iter().map(|e| e.data.len()).sum::<usize>();
-        }
-        found
-    };
-    let core = || {
-        let mut events = opened.read(SeqNum::all());
-        let mut found = 0;
-        while let Some(chunk) = block_on(events.next_chunk()) {
-            found += chunk.unwrap().iter().map(|e| e.data.len()).sum::<usize>();
-        }
-        found
-    };
     let all = |work: &dyn Fn() -> usize| on_core(|| assert_eq!(work(), EVENTS * PAYLOAD));
     let [scan, backend, core] = in_turn(
         12,
-        [&mut |_| all(&scan), &mut |_| all(&backend), &mut |_| {
-            all(&core)
-        }],
+        [
+            &mut |_| all(&scan),
+            &mut |_| all(&|| read_all(&store, &session)),
+            &mut |_| all(&|| read_verified(&opened)),
+        ],
     );
     let rate = |time| rate((EVENTS * PAYLOAD) as u64, time);
     println!("P4 a scan of the table       {:.2} GB/s", rate(scan));

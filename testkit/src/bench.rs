@@ -5,7 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sessionlog_core::{Kind, NewEvent};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use sessionlog_core::{EventLog, Kind, NewEvent, SeqNum, Session, SessionRef};
+
+use crate::{NONE, block_on};
 
 /// A name, and what is measured under it in a folder of its own.
 pub type Part = (&'static str, fn(&Path));
@@ -67,6 +71,43 @@ impl Raw {
             self.0.sync_data().unwrap();
         })
     }
+}
+
+/// Appends a batch.
+pub fn append(log: &impl EventLog, session: &SessionRef, batch: Vec<NewEvent>) -> Duration {
+    timed(|| {
+        block_on(log.append(session, batch, NONE)).unwrap();
+    })
+}
+
+/// Appends of one event each, all at once.
+pub fn together<'a>(
+    log: &impl EventLog,
+    each: impl Iterator<Item = (&'a SessionRef, NewEvent)>,
+) -> Duration {
+    let each: Vec<_> = each.map(|(at, event)| (at, vec![event])).collect();
+    let appends = each.into_iter().map(|(at, one)| log.append(at, one, NONE));
+    timed(|| assert!(block_on(join_all(appends)).iter().all(Result::is_ok)))
+}
+
+/// The bytes of all payloads, as the backend hands them out.
+pub fn read_all(log: &impl EventLog, session: &SessionRef) -> usize {
+    let mut chunks = log.read(session, SeqNum::all());
+    let mut found = 0;
+    while let Some(chunk) = block_on(chunks.next()) {
+        found += chunk.unwrap().iter().map(|e| e.data.len()).sum::<usize>();
+    }
+    found
+}
+
+/// The bytes of all payloads, as the core hands them out: verified.
+pub fn read_verified(session: &Session) -> usize {
+    let mut events = session.read(SeqNum::all());
+    let mut found = 0;
+    while let Some(chunk) = block_on(events.next_chunk()) {
+        found += chunk.unwrap().iter().map(|e| e.data.len()).sum::<usize>();
+    }
+    found
 }
 
 /// How long it takes.
