@@ -100,3 +100,33 @@ fn it_is_left_alone_once_there_is_another_life() {
         assert_eq!(open().head(&new.id).await.unwrap().0, new);
     });
 }
+
+#[test]
+fn who_deletes_what_another_has_deleted_is_told_so_and_leaves_no_marker() {
+    block_on(async {
+        for gone in ["deleted", "closed", "made anew"] {
+            let store = Arc::new(InMemory::new());
+            let mut at_once = options();
+            (at_once.retention, at_once.reader_grace) = (Duration::ZERO, Duration::ZERO);
+            let open = || Bucket::new(Arc::clone(&store) as _, "", at_once.clone());
+            let (late, other) = (open(), open());
+            let session = SessionRef::fresh("s".parse().unwrap());
+            late.create(&session).await.unwrap();
+            other.delete(&session, None).await.unwrap();
+            match gone {
+                "closed" => drop(other.gc(false, |_, _| ()).await.unwrap()),
+                "made anew" => other
+                    .create(&SessionRef::fresh(session.id.clone()))
+                    .await
+                    .unwrap(),
+                _ => {}
+            }
+            let before = keys(&store).await;
+            for _ in 0..2 {
+                let told = late.delete(&session, None).await.unwrap_err();
+                assert!(told.is_not_found(), "{gone}: {told}");
+                assert_eq!(keys(&store).await, before, "{gone}");
+            }
+        }
+    });
+}
