@@ -50,7 +50,7 @@ pub(super) struct Begun {
 }
 
 impl Swept {
-    fn new(dir: String, fate: Fate) -> Self {
+    pub(super) fn new(dir: String, fate: Fate) -> Self {
         Self {
             dir,
             fate,

@@ -81,3 +81,51 @@ pub(crate) fn lives_of(markers: &[(SessionRef, Listed)]) -> HashSet<(String, Inc
     let of = |(session, _): &(SessionRef, _)| (dir_of(&session.id), session.incarnation);
     whole.map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// Whether each session's marker, whole or void, is needed by a batch.
+    fn needed(batch: &mut Batch, sessions: &[SessionRef], len: u64) -> Vec<bool> {
+        let listed = Listed {
+            key: "marker".into(),
+            len,
+            modified: SystemTime::now(),
+        };
+        let needs = |session| batch.needs(session, &listed);
+        sessions.iter().map(needs).collect()
+    }
+
+    #[test]
+    fn each_marker_is_judged_by_the_batch_that_its_session_is_in() {
+        let id = |n: u32| format!("s{n}").parse().unwrap();
+        let mut sessions: Vec<_> = (0..6).map(|n| SessionRef::fresh(id(n))).collect();
+        sessions.sort_by_key(|session| dir_of(&session.id));
+        let dir = |at: usize| dir_of(&sessions[at].id);
+        let lives = |at: usize| Swept::new(dir(at), Fate::Lives(sessions[at].incarnation));
+        let mut first = Batch::default();
+        drop(first.add(lives(0)));
+        drop(first.add(Swept::new(dir(1), Fate::Dead)));
+        drop(first.add(Swept::new(dir(2), Fate::Unreadable)));
+        let mut last = first.next();
+        drop(last.add(lives(4)));
+        assert_eq!((first.len(), last.len()), (3, 1));
+        let mut last = last.last();
+        // Of the session between them and the last there is no folder.
+        let all = [true, false, true, true, true, true];
+        assert_eq!(needed(&mut first, &sessions, 99), all);
+        let all = [true, true, true, false, true, false];
+        assert_eq!(needed(&mut last, &sessions, 99), all);
+        let all = [false, false, true, true, true, true];
+        assert_eq!(needed(&mut first, &sessions, 2), all, "void");
+        let another: Vec<_> = sessions
+            .iter()
+            .map(|s| SessionRef::fresh(s.id.clone()))
+            .collect();
+        let all = [false, false, true, true, true, true];
+        assert_eq!(needed(&mut first, &another, 99), all, "of another life");
+    }
+}
