@@ -287,19 +287,26 @@ fn sessions() {
     );
 }
 
-/// What an open session holds while nothing happens, in a process that does nothing else.
+/// What an open session holds while nothing happens, in a process that does nothing else: one that
+/// was read, and one that has written.
 fn memory() {
     const SESSIONS: usize = 2_000;
     if let Some(folder) = std::env::var_os(CHILD) {
         let store = files(Path::new(&folder));
+        let measure = |what: &str, open: Vec<Session>, before: usize| {
+            let bytes = resident().saturating_sub(before) / open.len();
+            println!(
+                "An open idle session {what}, of {}: {bytes} bytes of memory",
+                open.len()
+            );
+        };
+        println!();
         let before = resident();
-        let open = block_on(open(&store, 0..SESSIONS));
-        let grown = resident().saturating_sub(before);
-        println!(
-            "\nAn open idle session, of {}: {} bytes of memory",
-            open.len(),
-            grown / SESSIONS
-        );
+        let read = block_on(open(&store, 0..SESSIONS / 2));
+        measure("that was read", read, before);
+        let before = resident();
+        let written = block_on(write(&store, SESSIONS / 2..SESSIONS));
+        measure("that wrote 60 KiB last", written, before);
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -329,6 +336,19 @@ async fn open(store: &Store, numbers: std::ops::Range<usize>) -> Vec<Session> {
     for n in numbers {
         let session = store.open(&id(&format!("s{n}"))).await.unwrap();
         read_all(&session).await;
+        open.push(session);
+    }
+    open
+}
+
+/// Opens sessions, and appends 60 events of 1 KiB to each, one after the other.
+async fn write(store: &Store, numbers: std::ops::Range<usize>) -> Vec<Session> {
+    let mut open = Vec::new();
+    for n in numbers {
+        let session = store.open(&id(&format!("s{n}"))).await.unwrap();
+        for _ in 0..60 {
+            session.append(vec![event(1024)]).await.unwrap();
+        }
         open.push(session);
     }
     open
