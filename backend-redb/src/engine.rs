@@ -150,6 +150,23 @@ impl Engine {
         Ok(identity.map(|there| there == open.identity))
     }
 
+    /// An error unless the file that was committed to is the store still.
+    ///
+    /// A repair that could not open the damaged file to write has put another in its place, and perhaps
+    /// without what was committed just now.
+    pub(crate) fn committed(&self, open: &Arc<Open>) -> Result<()> {
+        match self.still_there(open) {
+            Ok(Some(true)) => Ok(()),
+            Ok(_) => Err(Error::indeterminate(
+                "the store was replaced by a repair during the commit, which may have missed it",
+            )),
+            Err(error) => Err(Error::indeterminate(
+                "whether the store is still the one that was committed to can't be seen",
+            )
+            .with_source(error)),
+        }
+    }
+
     /// Whether there is a store.
     pub(crate) fn is_there(&self) -> Result<bool> {
         Ok(self.file.identity()?.is_some())

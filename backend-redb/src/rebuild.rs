@@ -1,11 +1,12 @@
 //! A store of which pages are damaged, built anew from what can be read.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::{
-    AccessGuard, Builder, Key, ReadTransaction, ReadableTable, TableDefinition, Value,
-    WriteTransaction,
+    AccessGuard, Builder, ConcurrencyMode, Key, ReadTransaction, ReadableTable, TableDefinition,
+    Value, WriteTransaction,
 };
 use sessionlog_core::{Error, Place, Result, SessionId};
 use sessionlog_local::files::{failed as os_failed, sync_dir, unique};
@@ -14,7 +15,7 @@ use sessionlog_local::gaps::{Want, around};
 use crate::Redb;
 use crate::engine::Open;
 use crate::failure::{FILE, failed, unpanicked};
-use crate::file::{DAMAGED, fill};
+use crate::file::{DAMAGED, StoreFile, fill};
 use crate::format::{
     BLOBS, CHUNK, CHUNKS, EVENTS, KEPT, LEASES, NEXT, NUMBERS, Raw, Row, SESSIONS,
 };
@@ -41,12 +42,25 @@ pub(crate) async fn rebuild(store: &Redb) -> Result<String> {
         Some(begun) => Arc::clone(&begun.open),
         None => engine.open_for_reading()?.ok_or_else(gone)?,
     };
+    let replaced = replace(file, &open);
+    engine.forget(&open);
+    if let Some(begun) = begun {
+        drop(unpanicked(WRITE, || {
+            begun.txn.abort().map_err(failed(WRITE))
+        }));
+    }
+    replaced
+}
+
+/// Builds a store anew in the place of the one that is open. Gives the name of what is kept.
+fn replace(file: &StoreFile, open: &Open) -> Result<String> {
     let new = file.temporary(&unique());
     let kept = format!("{DAMAGED}{}", unique());
-    let swapped = (|| {
+    let replaced = (|| {
         let before = open.header()?;
         fill(&new)?;
-        unpanicked(WRITE, || build(&open, &new))?;
+        unpanicked(WRITE, || build(open, &new))?;
+        let _held = hold(&new)?;
         let old = file.beside(&kept);
         fs::hard_link(file.path(), &old).map_err(os_failed("keep the damaged store as", &old))?;
         fs::rename(&new, file.path()).map_err(os_failed("put the new store at", file.path()))?;
@@ -61,16 +75,18 @@ pub(crate) async fn rebuild(store: &Redb) -> Result<String> {
     })();
     // Best effort: the next writer clears it.
     drop(fs::remove_file(&new));
-    engine.forget(&open);
-    if let Some(begun) = begun {
-        drop(unpanicked(WRITE, || {
-            begun.txn.abort().map_err(failed(WRITE))
-        }));
-    }
-    swapped.map(|()| format!("{}{kept}", file.name()))
+    replaced.map(|()| format!("{}{kept}", file.name()))
 }
 
-fn build(old: &Open, path: &std::path::Path) -> Result<()> {
+/// Lets nobody commit to a store as long as it is there: it may have to make room for the old one again.
+fn hold(path: &Path) -> Result<WriteTransaction> {
+    let mut builder = Builder::new();
+    builder.set_concurrency_mode(ConcurrencyMode::MultiWriter);
+    let database = builder.open(path).map_err(failed(WRITE))?;
+    database.begin_write().map_err(failed(WRITE))
+}
+
+fn build(old: &Open, path: &Path) -> Result<()> {
     let new = Builder::new().open(path).map_err(failed(WRITE))?;
     let mut txn = new.begin_write().map_err(failed(WRITE))?;
     txn.set_quick_repair(true);
@@ -231,3 +247,6 @@ fn carry(
     })
     .map(drop)
 }
+
+#[cfg(test)]
+mod tests;

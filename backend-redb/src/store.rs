@@ -159,7 +159,20 @@ impl Shared {
                 return undone(outcomes, count);
             }
         };
-        match done {
+        let committed = match done {
+            Ok(()) => self.engine.committed(&open),
+            Err(error) => {
+                // Nobody else has committed, unless the newest commit is another one now.
+                let unchanged = open.header().is_ok_and(|now| now.same_commit(&before));
+                Err(if unchanged {
+                    Error::unavailable("the commit failed, nothing was written").with_source(error)
+                } else {
+                    Error::indeterminate("the commit failed, and may have happened")
+                        .with_source(error)
+                })
+            }
+        };
+        match committed {
             Ok(()) => {
                 self.bell.notify(usize::MAX);
                 outcomes
@@ -167,18 +180,8 @@ impl Shared {
             Err(error) => {
                 ledgers.clear();
                 self.engine.forget(&open);
-                // Nobody else has committed, unless the newest commit is another one now.
-                let unchanged = open.header().is_ok_and(|now| now.same_commit(&before));
-                let error = if unchanged {
-                    Error::unavailable("the commit failed, nothing was written").with_source(error)
-                } else {
-                    Error::indeterminate("the commit failed, and may have happened")
-                        .with_source(error)
-                };
-                outcomes
-                    .into_iter()
-                    .map(|outcome| outcome.and(Err(error.clone())))
-                    .collect()
+                let failed = |outcome: Result<Done>| outcome.and(Err(error.clone()));
+                outcomes.into_iter().map(failed).collect()
             }
         }
     }
