@@ -36,7 +36,8 @@ pub(crate) async fn patient<F: Future>(ticks: u32, future: F) -> Option<F::Outpu
     let mut future = pin!(future);
     let mut bell: Option<Arc<Bell>> = None;
     let mut idle = 0;
-    let mut tick = Delay::new(TICK);
+    // Most need no wait, and no timer for one.
+    let mut tick: Option<Delay> = None;
     poll_fn(move |cx| {
         let woken = bell
             .as_ref()
@@ -56,6 +57,7 @@ pub(crate) async fn patient<F: Future>(ticks: u32, future: F) -> Option<F::Outpu
                 cx.waker().wake_by_ref();
             }
         }
+        let tick = tick.get_or_insert_with(|| Delay::new(TICK));
         while tick.poll_unpin(cx).is_ready() {
             tick.reset(TICK);
             idle += 1;

@@ -224,9 +224,10 @@ impl Oracle {
     }
 }
 
-/// Closes a handle and opens its place again.
+/// Closes a handle and opens its place again, some time later.
 pub(crate) async fn again(bench: &Bench, store: Handle, place: &Place) -> Held<Handle> {
     ensure_eq!(Arc::strong_count(&store), 1, "users of the handle");
     drop(store);
+    place.rest()?;
     bench.open_at(place).await
 }

@@ -7,6 +7,7 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use crate::{FileId, Name, Tree};
@@ -37,13 +38,16 @@ impl Tree {
 
     /// Writes everything below the root into `folder`, which must be there and be empty.
     /// Nothing is flushed. Long runs of zeroes become holes; a folder that has several names,
-    /// as a model of a crash may leave it, is written under its first one.
+    /// as a model of a crash may leave it, is written under its first one. Files were changed
+    /// a minute ago, as those that somebody finds after a crash.
     ///
     /// # Errors
     ///
     /// Those of writing; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if a name is taken.
     pub fn write(&self, folder: impl AsRef<Path>) -> io::Result<()> {
         let mut written = BTreeMap::new();
+        let changed = SystemTime::now().checked_sub(Duration::from_secs(60));
+        let changed = changed.unwrap_or(SystemTime::UNIX_EPOCH);
         let mut entered = BTreeSet::from([FileId::ROOT]);
         let mut open = vec![(FileId::ROOT, folder.as_ref().to_path_buf())];
         while let Some((dir, path)) = open.pop() {
@@ -60,7 +64,7 @@ impl Tree {
                     fs::hard_link(first, &path)?;
                 } else {
                     let bytes = self.files.get(id).map_or(&[][..], |bytes| bytes);
-                    write_file(&path, bytes)?;
+                    write_file(&path, bytes)?.set_modified(changed)?;
                     written.insert(*id, path);
                 }
             }
@@ -141,10 +145,11 @@ impl Reader {
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::create_new(path)?;
     if bytes.len() < 2 * HOLE {
-        return file.write_all(bytes);
+        file.write_all(bytes)?;
+        return Ok(file);
     }
     let mut at = 0;
     let mut run = 0..0;
@@ -157,7 +162,8 @@ fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
         run.end = at;
     }
     write_run(&mut file, bytes, &run)?;
-    file.set_len(bytes.len() as u64)
+    file.set_len(bytes.len() as u64)?;
+    Ok(file)
 }
 
 fn write_run(file: &mut File, bytes: &[u8], run: &Range<usize>) -> io::Result<()> {

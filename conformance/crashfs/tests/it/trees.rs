@@ -51,6 +51,9 @@ fn what_is_written_reads_back_the_same() {
         fs::read_link(to.path().join("link")).unwrap(),
         Path::new("d/a")
     );
+    // Nobody has to wait until the clock tells a later change from the first one.
+    let changed = fs::metadata(to.path().join("d/a")).unwrap().modified();
+    assert!(changed.unwrap().elapsed().unwrap().as_secs() >= 60);
     let error = tree.write(to.path()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
 }
