@@ -84,11 +84,28 @@ impl Context {
             return true;
         }
         let last = truth.ends.iter().rev().nth(1) == Some(&len);
-        match self.harm.what {
+        match self.blanked() {
             // What a power cut leaves of the last commit may look like any other loss of sectors.
-            What::Zero { len: gone, .. } => truth.ends_in(len, gone),
+            Some(lost) => truth.ends_in(len, lost),
             // So may anything that recovery after a kill takes the last commit from.
-            _ => last && self.harm.image == Image::Killed,
+            None => last && self.harm.image == Image::Killed,
+        }
+    }
+
+    /// How many bytes the harm made blank, if it did: NUL, or a space that was somewhere else.
+    fn blanked(&self) -> Option<usize> {
+        let before = self.built.image(self.harm.image).files.get(&self.harm.file);
+        let before = before.map(Vec::as_slice).unwrap_or_default();
+        match self.harm.what {
+            What::Zero { len, .. } => Some(len),
+            What::Swap { one, other, len } => {
+                let blank = |at: usize| {
+                    let block = before.get(at..at + len).unwrap_or_default();
+                    block.windows(2).all(|pair| pair.first() == pair.last())
+                };
+                (blank(one) || blank(other)).then_some(len)
+            }
+            _ => None,
         }
     }
 
