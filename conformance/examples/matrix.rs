@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{env, fs};
 
 use sessionlog_backend_jsonl::Jsonl;
@@ -92,8 +93,20 @@ subject!(Objects, Bucket, Directory, |place: &Place| Ok(Bucket::new(
 subject!(Spoiled, Bucket, ObjectStore, |place: &Place| Ok(Bucket::new(
     place.objects(),
     place.name(),
-    objects::hasty()
+    hasty()
 )), PROMPT_LEASES: objects::TIMED, REFUSES_UNFIT_STORES: UNPROBED);
+
+/// Whatever is dangerous happens often: heads are collected, tails sealed, tries used up.
+fn hasty() -> sessionlog_backend_s3::Options {
+    let mut options = sessionlog_backend_s3::Options::default();
+    options.seal_bytes = 300;
+    options.collect_every = 4;
+    options.tries = 3;
+    options.pause = Duration::ZERO;
+    // Requests that wait for their turn are no slow ones.
+    options.request_timeout = Duration::from_secs(3_600);
+    options
+}
 
 /// Asks some laws.
 type Run = fn(&Options, Wanted) -> Report;

@@ -1,7 +1,6 @@
 //! A folder of objects, as `object_store` keeps it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use object_store::local::LocalFileSystem;
 use sessionlog_backend_s3::{Bucket, Options};
@@ -13,18 +12,6 @@ pub(crate) const TIMED: Capability =
     Capability::No("no server tells when a client dies: leases expire");
 /// The umask decides who can read.
 pub(crate) const UMASK: Capability = Capability::No("object_store makes files as the umask says");
-
-/// Whatever is dangerous happens often: heads are collected, tails sealed, tries used up.
-pub(crate) fn hasty() -> Options {
-    let mut options = Options::default();
-    options.seal_bytes = 300;
-    options.collect_every = 4;
-    options.tries = 3;
-    options.pause = Duration::ZERO;
-    // Requests that wait for their turn are no slow ones.
-    options.request_timeout = Duration::from_secs(3_600);
-    options
-}
 
 /// As it comes: it flushes nothing unless it is asked to.
 pub(crate) struct Unflushed;

@@ -137,7 +137,6 @@ pub(crate) async fn a01_object_faults_leave_blobs_whole_or_absent(bench: &Bench)
         }
         play.calm().await;
         blobs.check().await?;
-        play.bench.sometimes("removed and put again", 1);
         Ok(())
     })
     .await?;

@@ -6,8 +6,9 @@ use std::task::Poll;
 
 use sessionlog_core::{AppendCondition, FencingToken};
 
+use super::acts::Answer;
 use super::explore::{Search, search};
-use super::play::{Answer, Play};
+use super::play::Play;
 use super::works::happened;
 use crate::bench::{Ask, Bench};
 use crate::breach::{Held, ensure};

@@ -36,6 +36,7 @@
 //! thresholds for whatever is merged, sealed or collected. A deadline for requests must be long: in
 //! worlds of several writers a request waits for its turn, by no clock.
 
+mod acts;
 mod blobs;
 mod cloud;
 mod conductor;

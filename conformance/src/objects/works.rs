@@ -2,9 +2,10 @@
 
 use sessionlog_core::{Error, ErrorKind, FencingToken, Result, SeqNum, Snapshot};
 
+use super::acts::Answer;
 use super::explore::{Search, search};
 use super::history::Saved;
-use super::play::{Answer, Play, odd};
+use super::play::{Play, odd};
 use crate::bench::{Ask, Bench};
 use crate::breach::{End, Held, ensure, ensure_eq};
 use crate::make::{FOLD, life, noise, pieces, snapshot, span};

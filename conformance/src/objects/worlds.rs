@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 
+use super::acts::Answer;
 use super::conductor::{Chance, Conductor, Plan};
 use super::explore::{Script, guarded, shortest, spoiled};
-use super::play::{Answer, Play, UNKNOWN};
+use super::play::{Play, UNKNOWN};
 use super::stage::Stage;
 use super::works::happened;
 use crate::artefact::Artefact;
