@@ -40,12 +40,16 @@ impl Seat {
         }
     }
 
-    /// The head in the slot behind one, if there is one; else that one.
+    /// The head in the slot behind one, if there is one; else that one. Cost: 1 GET; 1 LIST and 1
+    /// GET more where somebody took over, who may have come too late: then there are newer ones.
     async fn look(&self, view: Arc<View>) -> Result<Arc<View>> {
         let looked = Moment::now();
         let Some(Decoded { state, held }) = self.peek(view.state.slot + 1).await? else {
             return Ok(view);
         };
+        if state.epoch != view.state.epoch {
+            return Ok(self.load().await?.0);
+        }
         let next = Arc::new(View::new(state, held, false).seen_at(looked));
         self.adopt(Some(&view), &next);
         Ok(next)

@@ -9,7 +9,7 @@ use futures_timer::Delay;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore, PutMode, PutOptions};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, PutMode, PutOptions};
 use sessionlog_core::{Error, ErrorKind, Result};
 
 use crate::codec::{random, wide};
@@ -22,6 +22,20 @@ pub(crate) struct Listed {
     pub(crate) key: Path,
     pub(crate) len: u64,
     pub(crate) modified: SystemTime,
+    /// Which object of this key it is, where the store tells.
+    pub(crate) tag: Option<Tag>,
+}
+
+/// What tells objects of one key from each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tag(Box<str>);
+
+impl Tag {
+    /// Some stores put quotes around it in one answer and none in another.
+    fn of(meta: &ObjectMeta) -> Option<Self> {
+        let tag = meta.e_tag.as_deref()?;
+        Some(Self(tag.trim_start_matches("W/").trim_matches('"').into()))
+    }
 }
 
 /// The objects of a store.
@@ -122,15 +136,26 @@ impl Objects {
 
     /// The bytes of an object; `None` if there is none.
     pub(crate) async fn get(&self, key: &Path) -> Result<Option<Bytes>> {
-        self.read(key, None).await
+        Ok(self.read(key, None).await?.map(|(bytes, _)| bytes))
+    }
+
+    /// The bytes of an object that was listed, and whether it is that one for certain: the key may
+    /// have been deleted since, and used once more.
+    pub(crate) async fn get_listed(&self, listed: &Listed) -> Result<Option<(Bytes, bool)>> {
+        let got = self.read(&listed.key, None).await?;
+        Ok(got.map(|(bytes, tag)| (bytes, tag.is_some() && tag == listed.tag)))
     }
 
     /// Some bytes of an object; `None` if there is none. The range must lie within it.
     pub(crate) async fn get_range(&self, key: &Path, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.read(key, Some(range)).await
+        Ok(self.read(key, Some(range)).await?.map(|(bytes, _)| bytes))
     }
 
-    async fn read(&self, key: &Path, range: Option<Range<u64>>) -> Result<Option<Bytes>> {
+    async fn read(
+        &self,
+        key: &Path,
+        range: Option<Range<u64>>,
+    ) -> Result<Option<(Bytes, Option<Tag>)>> {
         let read = || async {
             let options = GetOptions {
                 range: range.clone().map(GetRange::Bounded),
@@ -138,7 +163,8 @@ impl Objects {
             };
             let got = async {
                 let got = self.store.get_opts(key, options).await?;
-                got.bytes().await
+                let tag = Tag::of(&got.meta);
+                Ok((got.bytes().await?, tag))
             };
             match self.within(64 << 20, got).await {
                 Some(Err(error)) => absent("read", key, error).map(|()| None),
@@ -299,9 +325,10 @@ fn absent(what: &str, key: &Path, source: object_store::Error) -> std::result::R
     }
 }
 
-impl From<object_store::ObjectMeta> for Listed {
-    fn from(meta: object_store::ObjectMeta) -> Self {
+impl From<ObjectMeta> for Listed {
+    fn from(meta: ObjectMeta) -> Self {
         Self {
+            tag: Tag::of(&meta),
             key: meta.location,
             len: meta.size,
             modified: meta.last_modified.into(),

@@ -1,6 +1,7 @@
 //! A run: all jobs that waited, in order, in as few writes as can be.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sessionlog_core::{Error, ErrorKind, Incarnation, Result};
 
@@ -144,6 +145,7 @@ impl Seat {
         };
         // A future that is dropped in the middle leaves it to be settled.
         let pending = desk.pending.insert(pending);
+        self.sent.store(true, Ordering::Release);
         match self.put(pending).await {
             Slot::Won => {
                 desk.pending = None;
@@ -157,6 +159,7 @@ impl Seat {
             }
             Slot::Refused(error) => {
                 desk.pending = None;
+                self.sent.store(false, Ordering::Release);
                 Err(error)
             }
             Slot::Unknown(error) => {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub(crate) struct Seat {
     combiner: Combiner<Job, Ticket>,
     running: Mutex<Option<Run>>,
     pub(crate) view: Mutex<Option<Arc<View>>>,
+    /// A head behind the view is sent, and may be there: others may have written and collected behind
+    /// it, so an empty slot says nothing.
+    pub(crate) sent: AtomicBool,
     pub(crate) desk: futures_util::lock::Mutex<Desk>,
     /// Held while snapshots are saved.
     pub(crate) snapshots: futures_util::lock::Mutex<()>,
@@ -154,6 +158,7 @@ impl Seat {
             id,
             combiner: Combiner::default(),
             running: Mutex::new(None),
+            sent: AtomicBool::new(false),
             view: Mutex::new(None),
             desk: futures_util::lock::Mutex::default(),
             snapshots: futures_util::lock::Mutex::default(),

@@ -1,5 +1,6 @@
 //! What a handle knows of a session, and how it looks again.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -118,16 +119,18 @@ impl Seat {
     /// Takes note of what this handle wrote.
     pub(crate) fn wrote(&self, now: &Arc<View>) {
         *lock(&self.view) = (!now.is_begun()).then(|| Arc::clone(now));
+        self.sent.store(false, Ordering::Release);
         self.bell.notify(usize::MAX);
     }
 
     /// Forgets what was seen.
     pub(crate) fn forget(&self) {
         *lock(&self.view) = None;
+        self.sent.store(false, Ordering::Release);
     }
 
-    /// The newest head, as it is now. Cost: 1 GET where this handle writes, else 1 LIST and 1 GET,
-    /// or 1 LIST if nothing changed.
+    /// The newest head, as it is now. Cost: 1 GET where this handle writes; else, and while a write
+    /// of its own is under way, 1 LIST and 1 GET, or 1 LIST if nothing changed.
     pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
         match self.fresh_begun().await? {
             view if view.is_begun() => Err(self.missing()),
@@ -137,8 +140,10 @@ impl Seat {
 
     /// As [`Self::fresh`], also if the session's creation is not finished.
     pub(crate) async fn fresh_begun(&self) -> Result<Arc<View>> {
+        // Before the view: what is sent behind it from now on is no answer that is due.
+        let sent = self.sent.load(Ordering::Acquire);
         let before = self.view();
-        if let Some(view) = before.as_ref().filter(|view| self.owns(view))
+        if let Some(view) = before.as_ref().filter(|view| self.owns(view) && !sent)
             && self.peek(view.state.slot + 1).await?.is_none()
         {
             return Ok(Arc::clone(view));
@@ -166,8 +171,9 @@ impl Seat {
             tries += 1;
             let before = self.view();
             let looked = Moment::now();
-            let slots = self.slots().await?;
-            let Some(newest) = slots.first().copied() else {
+            let heads = self.heads().await?;
+            let slots: Vec<_> = heads.iter().map(|(slot, _)| *slot).collect();
+            let Some((newest, listed)) = heads.into_iter().next() else {
                 self.adopt_nothing(before.as_ref());
                 return Err(self.missing());
             };
@@ -178,7 +184,7 @@ impl Seat {
                 return Ok((Arc::clone(view), slots));
             }
             // A head may be collected between the two requests, if others append meanwhile.
-            if let Some(Decoded { state, held }) = self.peek(newest).await? {
+            if let Some(Decoded { state, held }) = self.peek_listed(newest, &listed).await? {
                 let view = View::new(state, held, false).seen_at(looked);
                 let view = self.looked_up(view).await?;
                 self.adopt(before.as_ref(), &view);
@@ -216,15 +222,36 @@ impl Seat {
 
     /// The slots that are there, newest first. Cost: 1 LIST for each 1,000 heads.
     pub(crate) async fn slots(&self) -> Result<Vec<u64>> {
+        let heads = self.heads().await?;
+        Ok(heads.into_iter().map(|(slot, _)| slot).collect())
+    }
+
+    /// The heads that are there, newest first. Cost: 1 LIST for each 1,000.
+    async fn heads(&self) -> Result<Vec<(u64, Listed)>> {
         let keys = &self.env.keys;
         let listed = self.env.objects.list(Some(&keys.heads(&self.dir))).await?;
-        let slot = |listed: &Listed| match keys.named(&listed.key) {
-            Some(Named::Of(_, Part::Head(slot))) => Some(slot),
+        let slot = |listed: Listed| match keys.named(&listed.key) {
+            Some(Named::Of(_, Part::Head(slot))) => Some((slot, listed)),
             _ => None,
         };
-        let mut slots: Vec<_> = listed.iter().filter_map(slot).collect();
-        slots.sort_unstable_by_key(|slot| std::cmp::Reverse(*slot));
-        Ok(slots)
+        let mut heads: Vec<_> = listed.into_iter().filter_map(slot).collect();
+        heads.sort_unstable_by_key(|(slot, _)| std::cmp::Reverse(*slot));
+        Ok(heads)
+    }
+
+    /// The head that was listed as the newest; `None` if it is gone. Cost: 1 GET, and 1 LIST where
+    /// the store does not tell whether it is the one that was listed.
+    ///
+    /// Its slot may have been collected since, and used once more by somebody who takes over from a
+    /// head before it, and does not know yet that this comes too late. Then there are newer ones.
+    async fn peek_listed(&self, slot: u64, listed: &Listed) -> Result<Option<Decoded>> {
+        let Some((bytes, is_sure)) = self.env.objects.get_listed(listed).await? else {
+            return Ok(None);
+        };
+        if !is_sure && self.slots().await?.first() != Some(&slot) {
+            return Ok(None);
+        }
+        self.decode(&bytes, slot).map(Some)
     }
 
     /// The head in a slot; `None` if there is none. Cost: 1 GET.

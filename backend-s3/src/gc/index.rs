@@ -94,6 +94,7 @@ mod tests {
             key: "marker".into(),
             len,
             modified: SystemTime::now(),
+            tag: None,
         };
         let needs = |session| batch.needs(session, &listed);
         sessions.iter().map(needs).collect()

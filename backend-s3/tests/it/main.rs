@@ -19,6 +19,7 @@ mod garbage;
 mod gcs;
 mod golden;
 mod grants;
+mod late;
 mod location;
 mod objects;
 mod overtaken;
