@@ -80,8 +80,16 @@ impl Journal {
             // The last one is torn without its end, or with zeros: a file may grow before its bytes
             // come, and JSON has none.
             let is_last = whole + line.len() == text.len();
+            let begun = line
+                .iter()
+                .take(16)
+                .all(|b| *b == 0 || b.is_ascii_hexdigit());
             let line = line.strip_suffix(b"\n");
             let Some(line) = line.filter(|l| !is_last || !l.contains(&0)) else {
+                // What was torn begins with a sum, as every line does.
+                if !begun {
+                    return Err(io::Error::other("the journal is something else"));
+                }
                 torn = Some(whole);
                 break;
             };

@@ -56,7 +56,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         "sessionlog-backend-s3",
         &["sessionlog-core"],
         // Itself, with every cloud.
-        &["sessionlog-conformance", "sessionlog-backend-s3"],
+        &[
+            "sessionlog-conformance",
+            "sessionlog-crashfs",
+            "sessionlog-backend-s3",
+        ],
     ),
     (
         "sessionlog",
