@@ -23,7 +23,8 @@ pub struct Garbage {
 /// read and written meanwhile. `vars` as for [`open_with_vars`].
 ///
 /// Cost: a LIST for each 1,000 objects, a GET for each session, a DELETE for each 1,000 objects; in a
-/// folder also a LIST for each session. However large the store is, it holds few names at once.
+/// folder also a LIST for each session. However large the store is, it holds few names at once; of a
+/// folder those of all its sessions.
 ///
 /// # Errors
 /// As [`open`](crate::open); `Unsupported` for a store that is no object storage: it leaves nothing

@@ -34,20 +34,20 @@ fn in_order(at: bool) -> Options {
     options
 }
 
+/// So many objects that are not the store's.
+async fn put_foreign(store: &InMemory, many: usize) {
+    let puts = (0..many).map(|n| async move {
+        let key = format!("p/{n}").into();
+        store.put(&key, "".into()).await.unwrap()
+    });
+    join_all(puts).await;
+}
+
 #[test]
 fn a_list_may_take_longer_than_a_request_if_no_page_does() {
     block_on(async {
         let store = Arc::new(InMemory::new());
-        let foreign = (0..3_500).map(|n| {
-            let store = &store;
-            async move {
-                store
-                    .put(&format!("p/{n}").into(), "".into())
-                    .await
-                    .unwrap()
-            }
-        });
-        join_all(foreign).await;
+        put_foreign(&store, 3_500).await;
         let page = Duration::from_millis(400);
         let slow = Arc::new(Slow::new(Arc::clone(&store) as _, move |_| page));
         for at in [true, false] {
@@ -65,16 +65,7 @@ fn a_list_may_take_longer_than_a_request_if_no_page_does() {
 fn a_list_in_order_goes_on_where_it_broke_off() {
     block_on(async {
         let store = Arc::new(InMemory::new());
-        let foreign = (0..2_500).map(|n| {
-            let store = &store;
-            async move {
-                store
-                    .put(&format!("p/{n}").into(), "".into())
-                    .await
-                    .unwrap()
-            }
-        });
-        join_all(foreign).await;
+        put_foreign(&store, 2_500).await;
         // The second page breaks off in its middle, and the one behind that is lost.
         let script = [Fault::None, Fault::TruncatedList, Fault::Lost];
         for (at, pages) in [(true, 4), (false, 6)] {
