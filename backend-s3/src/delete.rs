@@ -17,9 +17,10 @@ const SPARED: u64 = 2;
 
 impl Seat {
     /// Ends a life. The tombstone fences all writers, so it is the deletion; what follows only gives
-    /// back space. Cost: 2 PUT, 1 LIST for each 1,000 objects, 1 DELETE for each 1,000.
+    /// back space. The notice before it stays for whoever lists a marker that is still there, or
+    /// comes late: a put that a creation gave up. Cost: 2 PUT, 1 LIST for each 1,000 objects, 1 DELETE for each 1,000.
     pub(crate) async fn delete(&self, desk: &mut Desk, view: &View) -> Result<Step<Done>> {
-        self.put_unsure(&self.marker(&view.state)).await?;
+        self.put_notice(&view.state).await?;
         let mut state = self.next(view, Sort::Deleted);
         state.epoch += 1;
         state.fences.push(state.slot);
@@ -48,8 +49,7 @@ impl Seat {
     }
 
     /// Finishes a deletion that was broken off behind its tombstone. Cost: as [`Self::bury`], and 1
-    /// LIST; 1 LIST and 1 GET if there is nothing to finish. A marker that was put for this deletion,
-    /// before it was seen that there had been another, is no sign of that one's being broken off.
+    /// LIST; 1 LIST and 1 GET if there is nothing to finish.
     ///
     /// # Errors
     /// `NotFound` if nothing is left.
@@ -58,12 +58,11 @@ impl Seat {
         desk: &mut Desk,
         session: &SessionRef,
         stone: &Arc<View>,
-        unsure: bool,
     ) -> Result<Step<Done>> {
         let rest = self.left_by(stone).await?;
         if rest.is_some_and(|rest| rest.is_empty()) {
             let marker = self.marker(&stone.state);
-            if unsure || self.env.objects.len(&marker).await?.is_none() {
+            if self.env.objects.len(&marker).await?.is_none() {
                 return Err(session.gone());
             }
         }

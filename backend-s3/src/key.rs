@@ -19,6 +19,8 @@ pub(crate) struct Keys {
 pub(crate) enum Named {
     /// A marker of the index.
     Marker(SessionRef),
+    /// Notice in the index of the deletion of a life.
+    Notice(String, Incarnation),
     /// What a probe of the store left.
     Probe,
     /// Something of a session.
@@ -74,9 +76,14 @@ impl Keys {
 
     /// The marker of a session that was created then.
     pub(crate) fn marker(&self, session: &SessionRef, created: Timestamp) -> Path {
-        let upside_down = NEWEST.saturating_sub(created.as_millis()).clamp(0, NEWEST);
         let (name, life) = (without_case(&session.id), plain(session.incarnation));
-        self.path(&format!("i/{upside_down:013}_{name}!{life}"))
+        self.path(&format!("i/{}_{name}!{life}", upside_down(created)))
+    }
+
+    /// The notice that a life is deleted, or about to be. It stands before the markers of its time,
+    /// so whoever has listed the marker has listed it, and does not tell the session's name.
+    pub(crate) fn notice(&self, dir: &str, life: Incarnation, created: Timestamp) -> Path {
+        self.path(&format!("i/{}!{dir}!{}", upside_down(created), plain(life)))
     }
 
     /// The folder of what probes leave.
@@ -149,7 +156,10 @@ impl Keys {
     pub(crate) fn named(&self, key: &Path) -> Option<Named> {
         let below = self.relative(key).strip_prefix(LAYOUT)?.strip_prefix('/')?;
         let named = match below.split('/').collect::<Vec<_>>().as_slice() {
-            ["i", marker] => Named::Marker(session_in(marker)?),
+            ["i", name] => match session_in(name) {
+                Some(session) => Named::Marker(session),
+                None => notice_in(name)?,
+            },
             ["probe", _] => Named::Probe,
             ["s", dir, "h", slot] => Named::Of(dir_in(dir)?, Part::Head(u64::MAX - hex(slot)?)),
             ["s", dir, "d", life, sort, name] => {
@@ -166,6 +176,12 @@ impl Keys {
         };
         Some(named)
     }
+}
+
+/// A creation time, so that the newest comes first.
+fn upside_down(created: Timestamp) -> String {
+    let millis = NEWEST.saturating_sub(created.as_millis());
+    format!("{:013}", millis.clamp(0, NEWEST))
 }
 
 fn part(life: Incarnation, sort: &str, name: &str) -> Option<Part> {
@@ -235,7 +251,6 @@ fn session_in(marker: &str) -> Option<SessionRef> {
     let (time, rest) = marker.split_once('_')?;
     let (name, life) = rest.rsplit_once('!')?;
     let (lower, capitals) = name.rsplit_once('!')?;
-    let digits = time.len() == 13 && time.bytes().all(|b| b.is_ascii_digit());
     let bits = u128::from_str_radix(capitals, 16).ok()?;
     let cased = |(at, c): (usize, char)| match bits.checked_shr(u32::try_from(at).ok()?)? & 1 {
         0 => Some(c),
@@ -244,7 +259,19 @@ fn session_in(marker: &str) -> Option<SessionRef> {
     let id: Option<String> = lower.chars().enumerate().map(cased).collect();
     let id = SessionId::new(&id?).ok()?;
     let incarnation = life_in(life)?;
-    (digits && without_case(&id) == name).then_some(SessionRef { id, incarnation })
+    (is_time(time) && without_case(&id) == name).then_some(SessionRef { id, incarnation })
+}
+
+/// What the name of a notice says.
+fn notice_in(name: &str) -> Option<Named> {
+    let (time, rest) = name.split_once('!')?;
+    let (dir, life) = rest.split_once('!')?;
+    let notice = Named::Notice(dir_in(dir)?, life_in(life)?);
+    is_time(time).then_some(notice)
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() == 13 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -264,6 +291,10 @@ mod tests {
                 keys.marker(&session, created),
                 Some(Named::Marker(session.clone())),
             ),
+            (
+                keys.notice(&dir, life, created),
+                Some(Named::Notice(dir.clone(), life)),
+            ),
             (keys.head(&dir, 7), of(Part::Head(7))),
             (keys.chunk(&dir, life, 5, 9), of(Part::Chunk(life, 5, 9))),
             (
@@ -272,6 +303,7 @@ mod tests {
             ),
             (keys.shared_blob(&session, blob), of(Part::Blob(life, blob))),
             (keys.copy(&session, blob, 7), of(Part::Blob(life, blob))),
+            (Path::from("a/b/v1/i/x!y"), None),
             (Path::from("a/b/notes.txt"), None),
             (Path::from("a/b/v2/i/x"), None),
             (Path::from("a/b/v1/s/x/h/0"), None),
@@ -286,6 +318,9 @@ mod tests {
         let at = |ms| Timestamp::from_millis(ms).unwrap();
         let s = SessionRef::fresh("s".parse().unwrap());
         assert!(keys.marker(&s, at(2_000)).as_ref() < keys.marker(&s, at(1_000)).as_ref());
+        let notice = keys.notice("f", s.incarnation, at(2_000));
+        assert!(notice.as_ref() < keys.marker(&s, at(2_000)).as_ref());
+        assert!(notice.as_ref() > keys.marker(&s, at(2_001)).as_ref());
         assert!(keys.head("d", 9).as_ref() < keys.head("d", 8).as_ref());
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use sessionlog_core::{EventLog, Result, SessionRef};
 
 use crate::Bucket;
-use crate::key::Named;
-use crate::marker::{is_unsure, is_void};
+use crate::key::{Named, dir_of};
+use crate::marker::is_void;
 use crate::objects::Listed;
 
 /// Keys that a store lists with one request.
@@ -15,7 +15,7 @@ const PAGE: usize = 1000;
 impl Bucket {
     /// Sessions, each once, the newest first, and no more than so many. Cost: 1 LIST for each 1,000
     /// that are asked for, where the store lists in order, else for each 1,000 that there are; 1 LIST
-    /// and 1 GET for each whose deletion was broken off.
+    /// and 1 GET for each whose marker is there although its deletion was begun.
     pub(crate) async fn listed(&self, most: usize) -> Result<Vec<SessionRef>> {
         if most == 0 {
             return Ok(Vec::new());
@@ -44,18 +44,26 @@ impl Bucket {
     /// The sessions of markers, no more than so many.
     async fn of_markers(&self, markers: &[Listed], most: usize) -> Result<Vec<SessionRef>> {
         let env = &self.env;
-        let (mut all, mut seen) = (Vec::new(), HashSet::new());
+        let (mut all, mut seen, mut noticed) = (Vec::new(), HashSet::new(), HashSet::new());
         for marker in markers {
             if all.len() >= most {
                 break;
             }
-            let Some(Named::Marker(session)) = env.keys.named(&marker.key) else {
-                continue;
+            let session = match env.keys.named(&marker.key) {
+                Some(Named::Marker(session)) => session,
+                Some(Named::Notice(dir, life)) => {
+                    noticed.insert((dir, life));
+                    continue;
+                }
+                _ => continue,
             };
-            if seen.contains(&session.id)
-                || is_void(marker)
-                || is_unsure(marker) && !self.is_there(&session).await?
-            {
+            if seen.contains(&session.id) || is_void(marker) {
+                continue;
+            }
+            // It may have been put, or may have come, behind its deletion.
+            let unsure = !noticed.is_empty()
+                && noticed.contains(&(dir_of(&session.id), session.incarnation));
+            if unsure && !self.is_there(&session).await? {
                 continue;
             }
             seen.insert(session.id.clone());

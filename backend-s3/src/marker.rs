@@ -26,8 +26,8 @@ struct Marker<'a> {
     folder: &'a str,
 }
 
-/// The content of a marker whose session is being deleted.
-const UNSURE: &[u8] = b"-";
+/// The content of a notice: its name says all.
+const NOTICE: &[u8] = b"-";
 /// The content of a marker whose session was never made, and never will be.
 const VOID: &[u8] = b"--";
 
@@ -101,7 +101,7 @@ impl Seat {
         let (severity, message) = match there {
             None => (Severity::Damage, lost),
             Some(there) if there == VOID => (Severity::Damage, lost),
-            Some(there) if there == UNSURE || there == self.marker_text(state)? => return Ok(None),
+            Some(there) if there == self.marker_text(state)? => return Ok(None),
             Some(_) => (Severity::Derived, spoilt),
         };
         Ok(Some(Finding::new(severity, place, message)))
@@ -115,7 +115,7 @@ impl Seat {
         let found = markers.into_iter().find(|marker| {
             let named = keys.named(&marker.key);
             let own = matches!(named, Some(Named::Marker(session)) if session.id == self.id);
-            own && !is_unsure(marker) && !is_void(marker)
+            own && !is_void(marker)
         });
         Ok(found.map(|marker| marker.key))
     }
@@ -135,16 +135,14 @@ impl Seat {
         self.env.keys.marker(&session, state.created)
     }
 
-    /// Says that a list must look whether the session is there.
-    pub(crate) async fn put_unsure(&self, key: &Path) -> Result<()> {
-        let bytes = Bytes::from_static(UNSURE);
-        self.env.objects.put(key, &bytes).await.map_err(unseen)
+    /// Says that whoever finds the session's marker must look whether the session is there: now,
+    /// and once it is deleted. Cost: 1 PUT.
+    pub(crate) async fn put_notice(&self, state: &State) -> Result<()> {
+        let (keys, objects) = (&self.env.keys, &self.env.objects);
+        let key = keys.notice(&self.dir, state.incarnation, state.created);
+        let put = objects.put(&key, &Bytes::from_static(NOTICE)).await;
+        put.map_err(unseen)
     }
-}
-
-/// Whether a list must look for the session of this marker.
-pub(crate) fn is_unsure(marker: &Listed) -> bool {
-    is_len_of(UNSURE, marker.len)
 }
 
 /// Whether this is the marker of a session that was never made.

@@ -32,7 +32,7 @@ impl Bucket {
                         *head = (slot, object);
                     }
                 }
-                Some(Named::Of(..) | Named::Probe) => {}
+                Some(Named::Of(..) | Named::Notice(..) | Named::Probe) => {}
             }
         }
         let listed = lives_of(&markers);

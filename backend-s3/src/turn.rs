@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::path::Path;
 use sessionlog_core::{
     Error, FencingToken, Head as LogEnd, Holder, LeaseRequest, Result, Timestamp, fence, held_error,
 };
@@ -21,14 +20,6 @@ enum Plan {
     Grant(FencingToken, Option<Grant>),
     Delete,
     Compact,
-}
-
-/// What was sent for a job in the rounds before.
-#[derive(Default)]
-struct Sent {
-    grant: Option<Asked>,
-    /// The marker of a session that is being deleted.
-    unsure: Option<Path>,
 }
 
 /// A grant that was sent for a job, and the end of the log at it.
@@ -52,26 +43,20 @@ impl Asked {
 
 impl Seat {
     pub(crate) async fn turn(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
-        let mut sent = Sent::default();
-        let done = self.rounds(desk, job, &mut sent).await;
+        let done = self.rounds(desk, job).await;
         if matches!(job.what, What::Create) && is_answered(&done) {
             desk.making = None;
-        }
-        if let (Err(error), Some(marker)) = (&done, sent.unsure)
-            && error.is_not_found()
-        {
-            // Somebody else had deleted it, and does not take this one away.
-            self.env.objects.delete(vec![marker]).await?;
         }
         done
     }
 
-    async fn rounds(&self, desk: &mut Desk, job: &Job, sent: &mut Sent) -> Result<Done> {
+    async fn rounds(&self, desk: &mut Desk, job: &Job) -> Result<Done> {
+        let mut asked = None;
         for round in 1..=ROUNDS {
             let step = match &job.what {
                 What::Create => self.try_create(desk, &job.session).await,
                 What::Mend => self.try_mend(desk, &job.session).await,
-                _ => self.try_turn(desk, job, sent).await,
+                _ => self.try_turn(desk, job, &mut asked).await,
             };
             match step? {
                 Step::Done(done) => return Ok(done),
@@ -81,7 +66,12 @@ impl Seat {
         Err(crowded(self))
     }
 
-    async fn try_turn(&self, desk: &mut Desk, job: &Job, sent: &mut Sent) -> Result<Step<Done>> {
+    async fn try_turn(
+        &self,
+        desk: &mut Desk,
+        job: &Job,
+        asked: &mut Option<Asked>,
+    ) -> Result<Step<Done>> {
         let settled = self.settle(desk).await?;
         if let (Some(stone), What::Delete(_)) = (settled, &job.what)
             && stone.state.sort == Sort::Deleted
@@ -99,11 +89,9 @@ impl Seat {
             && view.state.sort == Sort::Deleted
             && view.state.incarnation == job.session.incarnation
         {
-            return self
-                .bury_rest(desk, &job.session, &view, sent.unsure.is_some())
-                .await;
+            return self.bury_rest(desk, &job.session, &view).await;
         }
-        if let Some(asked) = sent.grant.as_ref().filter(|asked| asked.is_in(&view, job)) {
+        if let Some(asked) = asked.as_ref().filter(|asked| asked.is_in(&view, job)) {
             // The fence with it was written, and another one behind it before it was looked for.
             return Ok(Step::Done(asked.done()));
         }
@@ -116,15 +104,12 @@ impl Seat {
         }
         match plan? {
             Plan::Nothing => Ok(Step::Done(Done::Nothing)),
-            Plan::Delete => {
-                sent.unsure = Some(self.marker(&view.state));
-                self.delete(desk, &view).await
-            }
+            Plan::Delete => self.delete(desk, &view).await,
             Plan::Compact => self.compact(desk, &view).await,
             Plan::Grant(token, grant) => {
                 let expires = grant.as_ref().map_or(Timestamp::EPOCH, Grant::expires_at);
                 if let (What::Acquire(_), Some(grant)) = (&job.what, &grant) {
-                    sent.grant = Some(Asked {
+                    *asked = Some(Asked {
                         grant: grant.clone(),
                         end: view.state.end,
                     });

@@ -49,11 +49,16 @@ impl Batch {
         Self { to: None, ..self }
     }
 
+    /// Whether this batch has a session, or would have it if there were a folder of it.
+    pub(super) fn has(&self, dir: &str) -> bool {
+        let before = self.behind.as_deref().is_some_and(|behind| dir <= behind);
+        !before && self.to.as_deref().is_none_or(|to| dir <= to)
+    }
+
     /// Whether somebody needs a marker; so for one of a session that is in another batch.
     pub(super) fn needs(&mut self, session: &SessionRef, marker: &Listed) -> bool {
         let dir = dir_of(&session.id);
-        let before = self.behind.as_ref().is_some_and(|behind| dir <= *behind);
-        if before || self.to.as_ref().is_some_and(|to| dir > *to) {
+        if !self.has(&dir) {
             return true;
         }
         match self.fates.get(&dir) {

@@ -56,7 +56,7 @@ impl Bucket {
     /// there are 100,000 of them; 1 GET for each session, 16 at once; 1 DELETE for each 1,000
     /// objects. A store that lists in no order takes a LIST for each session besides. It holds the
     /// names of the objects of 16 sessions, of 1,000 that nobody needs, and a few bytes for each of
-    /// 100,000 sessions; where there is no order, the names of all.
+    /// 100,000 sessions, with the names of their notices; where there is no order, the names of all.
     ///
     /// # Errors
     /// `Unavailable`; `Indeterminate`: some of it may be collected.
@@ -128,17 +128,25 @@ impl Sweep<'_> {
         let (keys, objects) = (&self.bucket.env.keys, &self.bucket.env.objects);
         let folder = keys.index();
         let mut pages = objects.pages(&folder);
+        let mut notices = Vec::new();
         while let Some(page) = pages.try_next().await? {
-            let old = page
-                .into_iter()
-                .filter(|object| match keys.named(&object.key) {
-                    Some(Named::Marker(session)) => {
-                        !batch.needs(&session, object) && self.is_old(object)
+            for object in page {
+                match keys.named(&object.key) {
+                    Some(Named::Marker(session))
+                        if !batch.needs(&session, &object) && self.is_old(&object) =>
+                    {
+                        bin.put([object]).await?;
                     }
-                    _ => false,
-                });
-            bin.put(old).await?;
+                    Some(Named::Notice(dir, _)) if batch.has(&dir) && self.is_over(&object) => {
+                        notices.push(object);
+                    }
+                    _ => {}
+                }
+            }
         }
+        // As long as a marker may be there, its notice is: no list has what was deleted.
+        bin.empty().await?;
+        bin.put(notices).await?;
         let begun = batch.begun().map(|begun| self.look_again(begun));
         let mut swept = pin!(stream::iter(begun).buffered(AT_ONCE));
         while let Some(session) = swept.try_next().await? {
@@ -149,6 +157,12 @@ impl Sweep<'_> {
 
     fn is_old(&self, object: &Listed) -> bool {
         self.age_of(object) >= self.bucket.env.objects.options.retention
+    }
+
+    /// Whether a notice is so old that a marker which came behind it is old as well.
+    fn is_over(&self, notice: &Listed) -> bool {
+        let retention = self.bucket.env.objects.options.retention;
+        self.age_of(notice) >= retention + retention / 4
     }
 
     /// How old an object is, by the clock here. One from the future is new.

@@ -107,7 +107,11 @@ fn a_deleted_session_leaves_fences_and_then_two_heads() {
         append(&bucket, &session).await;
         bucket.delete(&session, Some(lease.token)).await.unwrap();
         let left = keys(&store).await;
-        assert!(left.iter().all(|key| key.contains("/h/")), "{left:?}");
+        let (heads, rest): (Vec<_>, Vec<_>) = left.iter().partition(|key| key.contains("/h/"));
+        assert!(
+            heads.len() == 2 && rest.len() == 1 && rest[0].contains("/i/"),
+            "fences, and the notice of the deletion: {left:?}"
+        );
         assert!(left.iter().all(|key| !key.contains("a-name")), "{left:?}");
 
         assert_eq!(bucket.gc(false, |_, _| ()).await.unwrap().closed, 1);

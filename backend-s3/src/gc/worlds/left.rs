@@ -49,7 +49,7 @@ pub(super) async fn check(bucket: &Bucket) -> Held {
             Named::Of(_, Part::Blob(of, id)) => Some(*of) == life && once.insert(*id),
             Named::Of(_, Part::Snapshot(of)) => Some(*of) == life,
             Named::Marker(session) => Some(session.incarnation) == life,
-            Named::Probe => false,
+            Named::Notice(..) | Named::Probe => false,
         };
         if !needed {
             return Err(format!(
