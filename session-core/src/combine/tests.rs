@@ -2,6 +2,22 @@ use super::*;
 use futures_util::future::{FutureExt, join_all, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Counts how often a request is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Woken {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 fn echo(commits: &AtomicUsize) -> impl FnOnce((), Vec<usize>) -> Vec<Result<usize>> + '_ {
     |(), requests| {
         commits.fetch_add(1, Ordering::Relaxed);
@@ -69,13 +85,31 @@ fn a_commit_with_too_few_outcomes_leaves_nobody_waiting() {
 }
 
 #[test]
-fn who_waits_for_a_commit_of_another_sleeps() {
-    struct Woken(AtomicUsize);
-    impl std::task::Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
+fn who_gets_no_outcome_from_a_commit_of_another_is_woken() {
+    let combiner = Combiner::<u8, u8>::default();
+    let one = |(), requests: Vec<u8>| requests.into_iter().take(1).map(Ok).collect();
+    let open = std::cell::Cell::new(false);
+    let opened = poll_fn(|_| match open.get() {
+        true => Poll::Ready(Ok(())),
+        false => Poll::Pending,
+    });
+    let mut leader = Box::pin(combiner.submit(1, opened, one));
+    for _ in 0..2 {
+        assert!(leader.as_mut().now_or_never().is_none());
     }
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut second = Box::pin(combiner.submit(2, ready(Ok(())), one));
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(second.as_mut().poll(&mut context).is_pending());
+    open.set(true);
+    assert_eq!(leader.now_or_never().unwrap().unwrap(), 1);
+    assert_eq!(woken.count(), 1);
+    assert!(second.now_or_never().unwrap().is_err());
+}
+
+#[test]
+fn who_waits_for_a_commit_of_another_sleeps() {
     let combiner = Combiner::<u8, u8>::default();
     let all = |(), requests: Vec<u8>| requests.into_iter().map(Ok).collect();
     let never = futures_util::future::pending::<Result<()>>();
@@ -83,14 +117,14 @@ fn who_waits_for_a_commit_of_another_sleeps() {
     for _ in 0..2 {
         assert!(leader.as_mut().now_or_never().is_none());
     }
-    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
     let mut second = Box::pin(combiner.submit(2, ready(Ok(())), all));
     let mut context = std::task::Context::from_waker(&waker);
     assert!(second.as_mut().poll(&mut context).is_pending());
-    assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    assert_eq!(woken.count(), 0);
     drop(leader);
-    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(woken.count(), 1);
     assert_eq!(pollster::block_on(second).unwrap(), 2);
 }
 
