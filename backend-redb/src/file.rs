@@ -8,7 +8,7 @@ use redb::Builder;
 use redb::backends::FileBackend;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
-    Identity, create_new, failed as os_failed, file_in_folder, is_dir, make_all, open_read,
+    Identity, create_new, failed as os_failed, file_in_folder, is_dir, look, make_all, open_read,
     read_at, sync_dir, unique,
 };
 
@@ -128,19 +128,9 @@ impl StoreFile {
 
     /// Which file the path means now; `None` if there is none.
     pub(crate) fn identity(&self) -> Result<Option<Identity>> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(meta) if meta.is_file() => Ok(Some(Identity::of(&meta))),
-            Ok(_) => Err(Error::invalid(format!(
-                "the path of a redb store is not a file: {}",
-                self.path.display()
-            ))),
-            Err(e) if e.kind() == ErrorKind::NotFound => self.missing().map(|()| None),
-            Err(e) if e.kind() == ErrorKind::NotADirectory => Err(Error::invalid(format!(
-                "part of the path of the store is a file: {}",
-                self.path.display()
-            ))
-            .with_source(e)),
-            Err(e) => Err(os_failed("look at the store", &self.path)(e)),
+        match look(&self.path)? {
+            Some(meta) => Ok(Some(Identity::of(&meta))),
+            None => self.missing().map(|()| None),
         }
     }
 

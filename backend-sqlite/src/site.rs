@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Place, Result};
-use sessionlog_local::files::{failed, file_in_folder, is_dir, make_dir, sync_dir};
+use sessionlog_local::files::{failed, file_in_folder, is_dir, look, make_dir, sync_dir};
 
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
@@ -88,19 +88,9 @@ impl Site {
     /// The database file, if it is there; an error if something else is in its place, or if it is gone
     /// and what belongs to it is not.
     pub(crate) fn look(&self) -> Result<Option<Metadata>> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(meta) if meta.is_file() => Ok(Some(meta)),
-            Ok(_) => Err(Error::invalid(format!(
-                "the path of an SQLite store is a link or no file: {}",
-                self.path.display()
-            ))),
-            Err(e) if e.kind() == ErrorKind::NotFound => self.missing().map(|()| None),
-            Err(e) if e.kind() == ErrorKind::NotADirectory => Err(Error::invalid(format!(
-                "part of the path of the store is a file: {}",
-                self.path.display()
-            ))
-            .with_source(e)),
-            Err(e) => Err(failed("look at the store", &self.path)(e)),
+        match look(&self.path)? {
+            Some(meta) => Ok(Some(meta)),
+            None => self.missing().map(|()| None),
         }
     }
 

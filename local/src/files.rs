@@ -179,6 +179,23 @@ pub fn is_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|m| m.is_dir())
 }
 
+/// What is known of a store's file; `None` if nothing has its name. Links are not followed.
+///
+/// # Errors
+/// `InvalidInput` if something else is there, or a part of the path is a file; else as [`failed`].
+pub fn look(path: &Path) -> Result<Option<Metadata>> {
+    let invalid = |what: &str| Error::invalid(format!("{what}: {}", path.display()));
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+        Ok(_) => Err(invalid("the path of a store is a link or no file")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+            Err(invalid("part of the path of the store is a file").with_source(e))
+        }
+        Err(e) => Err(failed("look at the store", path)(e)),
+    }
+}
+
 /// The file `name` in a folder that is there, for a store of one file that was given a folder. The
 /// folder must be empty but for hidden files, or hold something whose name begins with `name`: else it
 /// is somebody else's, another store's perhaps.

@@ -1,4 +1,4 @@
-//! What the tests and benchmarks of the local backends share.
+//! What the tests and benchmarks of the backends share.
 //!
 //! A helper that fails ends its test: nothing here gives an error that a test would only unwrap.
 #![expect(
@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod child;
+pub mod golden;
 
 use std::fs;
 use std::ops::Range;

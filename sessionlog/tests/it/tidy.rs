@@ -60,6 +60,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
             "sessionlog-conformance",
             "sessionlog-crashfs",
             "sessionlog-backend-s3",
+            "sessionlog-testkit",
         ],
     ),
     (

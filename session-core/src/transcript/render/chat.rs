@@ -3,29 +3,19 @@
 use serde_json::value::RawValue;
 
 use super::ids::Ids;
+use super::openai::{self, message};
 use super::part::{self, Part};
 use super::text::{array, block, joined};
 use super::{Lost, Rendered, image};
 use crate::SeqNum;
-use crate::transcript::conversation::{Conversation, INTERRUPTED, Made, Reply, Step};
+use crate::transcript::Role;
+use crate::transcript::conversation::{Conversation, INTERRUPTED, Made, Reply};
 use crate::transcript::fields::{items, push_field, quote};
 use crate::transcript::native::{Native, Shape, What};
 use crate::transcript::tree::Entry;
-use crate::transcript::{Role, text_of};
 
 pub(super) fn render(conversation: &Conversation<'_>) -> Rendered {
-    let mut out = Rendered::default();
-    let mut ids = Ids::new(true, |_| true);
-    for step in &conversation.steps {
-        match step {
-            Step::Checkpoint { entry, words } => {
-                out.push(entry.seq, message("user", &quote(words)));
-            }
-            Step::Say { entry, rest } => say(entry, *rest, &mut out),
-            Step::Reply(rep) => reply(rep, &mut ids, &mut out),
-        }
-    }
-    out
+    openai::render(conversation, Ids::new(true, |_| true), say, reply)
 }
 
 fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
@@ -37,11 +27,7 @@ fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
         return out.push_raw(entry.seq, raw);
     }
     if matches!(entry.role, Role::System | Role::Developer) {
-        let words = text_of(raw);
-        return match words.is_empty() {
-            true => out.lose(entry.seq, Lost::Empty),
-            false => out.push(entry.seq, message(entry.role.as_str(), &quote(&words))),
-        };
+        return openai::instruct(entry, raw, out);
     }
     let mut blocks: Vec<String> = Vec::new();
     let mut texts: Vec<&str> = Vec::new();
@@ -308,10 +294,6 @@ fn result(made: &Made<'_>, id: &str, caller: SeqNum, out: &mut Rendered) {
         }
     };
     out.push(seq, tool(id, &json));
-}
-
-fn message(role: &str, content: &str) -> String {
-    format!("{{\"role\":\"{role}\",\"content\":{content}}}")
 }
 
 fn tool(id: &str, content: &str) -> String {

@@ -5,6 +5,7 @@ mod chat;
 mod draft;
 mod ids;
 mod image;
+mod openai;
 mod part;
 mod responses;
 mod text;

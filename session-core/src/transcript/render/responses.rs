@@ -1,28 +1,18 @@
 //! Items of `OpenAI` responses.
 
 use super::ids::Ids;
+use super::openai::{self, message};
 use super::part;
 use super::{Lost, Rendered, image};
 use crate::SeqNum;
-use crate::transcript::conversation::{Conversation, INTERRUPTED, Made, Reply, Step};
+use crate::transcript::Role;
+use crate::transcript::conversation::{Conversation, INTERRUPTED, Made, Reply};
 use crate::transcript::fields::quote;
 use crate::transcript::native::{Block, Native, Shape, What, says_something};
 use crate::transcript::tree::Entry;
-use crate::transcript::{Role, text_of};
 
 pub(super) fn render(conversation: &Conversation<'_>) -> Rendered {
-    let mut out = Rendered::default();
-    let mut ids = Ids::new(false, |_| true);
-    for step in &conversation.steps {
-        match step {
-            Step::Checkpoint { entry, words } => {
-                out.push(entry.seq, message("user", &quote(words)));
-            }
-            Step::Say { entry, rest } => say(entry, *rest, &mut out),
-            Step::Reply(rep) => reply(rep, &mut ids, &mut out),
-        }
-    }
-    out
+    openai::render(conversation, Ids::new(false, |_| true), say, reply)
 }
 
 fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
@@ -43,16 +33,9 @@ fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
     if own && !rest && speaks && !native.blocks.is_empty() {
         return out.push_raw(entry.seq, raw);
     }
-    let role = match entry.role {
-        Role::System | Role::Developer => {
-            let words = text_of(raw);
-            return match words.is_empty() {
-                true => out.lose(entry.seq, Lost::Empty),
-                false => out.push(entry.seq, message(entry.role.as_str(), &quote(&words))),
-            };
-        }
-        _ => "user",
-    };
+    if matches!(entry.role, Role::System | Role::Developer) {
+        return openai::instruct(entry, raw, out);
+    }
     let mut blocks = Vec::new();
     for it in &native.blocks {
         match &it.what {
@@ -74,7 +57,7 @@ fn say(entry: &Entry, rest: bool, out: &mut Rendered) {
     }
     if !blocks.is_empty() {
         let content = super::text::array(blocks.iter().map(String::as_str));
-        out.push(entry.seq, message(role, &content));
+        out.push(entry.seq, message("user", &content));
     } else if !rest {
         out.lose(entry.seq, Lost::Empty);
     }
@@ -231,10 +214,6 @@ fn result(made: &Made<'_>, id: &str, kind: &str, caller: SeqNum, out: &mut Rende
         _ => super::text::array(blocks.iter().map(String::as_str)),
     };
     out.push(seq, output(kind, id, &json));
-}
-
-fn message(role: &str, content: &str) -> String {
-    format!("{{\"role\":\"{role}\",\"content\":{content}}}")
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> String {
