@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use twox_hash::XxHash3_64;
 
 use crate::{Error, Event, EventId, Incarnation, NewEvent, Place, Result, SeqNum, SessionId};
 
@@ -32,13 +32,13 @@ impl Sum {
         bytes.extend_from_slice(session.as_str().as_bytes());
         bytes.push(0);
         bytes.extend_from_slice(incarnation.as_bytes());
-        Self(xxh3_64(&bytes))
+        Self(XxHash3_64::oneshot(&bytes))
     }
 
     /// The checksum of some bytes that belong behind this one.
     #[must_use]
     pub fn then(self, bytes: &[u8]) -> Self {
-        Self(xxh3_64_with_seed(bytes, self.0))
+        Self(XxHash3_64::oneshot_with_seed(self.0, bytes))
     }
 
     /// A checksum from storage.

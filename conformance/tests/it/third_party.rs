@@ -13,7 +13,7 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 const FLUSH: &str = ".and_then(|()| file.sync_data())";
 
 /// The packages that the workspace builds with more optimization, and with a little.
-const FAST: &[&str] = &["memchr", "serde_json", "sha2", "xxhash-rust"];
+const FAST: &[&str] = &["memchr", "serde_json", "sha2", "twox-hash", "xxhash-rust"];
 const OURS: &[&str] = &[
     "sessionlog-core",
     "sessionlog-conformance",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::tree::Link;
 use crate::SeqNum;
@@ -82,7 +82,7 @@ impl Ids {
 }
 
 fn hash(id: &str) -> u64 {
-    xxh3_64(id.as_bytes())
+    XxHash3_64::oneshot(id.as_bytes())
 }
 
 /// The ids as they are saved: sorted, so that one state has one encoding.

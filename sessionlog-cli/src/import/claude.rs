@@ -141,7 +141,7 @@ impl Claude {
 }
 
 fn hash(text: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    twox_hash::XxHash3_64::oneshot(text.as_bytes())
 }
 
 #[cfg(test)]

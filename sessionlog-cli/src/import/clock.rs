@@ -1,7 +1,7 @@
 //! Times and ids of imported events.
 
 use sessionlog::{EventId, Timestamp};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Gives each event its time, and an id that grows along the log.
 ///
@@ -39,7 +39,7 @@ impl Clock {
     /// position (32 bits) and a hash of the content (42 bits).
     pub(crate) fn id(&self, position: u64, content: &[u8]) -> EventId {
         let position = u128::from(position & 0xffff_ffff);
-        let hash = u128::from(xxh3_64(content) >> 22);
+        let hash = u128::from(XxHash3_64::oneshot(content) >> 22);
         let version = 8_u128 << 76;
         let variant = 2_u128 << 62;
         let id = (u128::from(self.top & 0xffff_ffff_ffff) << 80)

@@ -1,7 +1,7 @@
 //! From the name that another tool gave a session to an id.
 
 use sessionlog::SessionId;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// How much of a name is kept when it has to be changed.
 const KEPT: usize = 100;
@@ -20,7 +20,7 @@ pub(crate) fn session_id(name: &str) -> (SessionId, bool) {
         .collect();
     let mapped = mapped.trim_start_matches(['.', '-']);
     let start = if mapped.is_empty() { "session" } else { mapped };
-    let id = format!("{start}-{}", short(xxh3_64(name.as_bytes())));
+    let id = format!("{start}-{}", short(XxHash3_64::oneshot(name.as_bytes())));
     // It is made of nothing but characters that an id can have.
     (
         SessionId::new(&id).unwrap_or_else(|_| SessionId::generate()),
@@ -30,7 +30,7 @@ pub(crate) fn session_id(name: &str) -> (SessionId, bool) {
 
 /// The id for another history under the same name.
 pub(crate) fn beside(id: &SessionId, line: u64, content: &[u8]) -> SessionId {
-    let hash = xxh3_64(&[&line.to_le_bytes(), content].concat());
+    let hash = XxHash3_64::oneshot(&[&line.to_le_bytes(), content].concat());
     let name = format!("{id}-{}", short(hash));
     SessionId::new(&name).unwrap_or_else(|_| session_id(&name).0)
 }

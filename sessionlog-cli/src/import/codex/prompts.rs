@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use sessionlog::transcript::text_of;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::import::fields::Fields;
 
@@ -50,7 +50,7 @@ impl Prompts {
             return;
         }
         let words = payload.get("content").map(text_of).unwrap_or_default();
-        let hash = xxh3_64(words.trim().as_bytes());
+        let hash = XxHash3_64::oneshot(words.trim().as_bytes());
         if let Some(at) = self.early.iter().position(|early| *early == hash) {
             self.early.remove(at);
             self.lines.insert(line);
@@ -80,7 +80,7 @@ impl Prompts {
         self.events = true;
         self.guessed.clear();
         let words = payload.text("message").unwrap_or_default();
-        let hash = xxh3_64(words.trim().as_bytes());
+        let hash = XxHash3_64::oneshot(words.trim().as_bytes());
         // With images or attachments the words are not the same on both sides.
         let last = self.open.len().checked_sub(1);
         let near = last.filter(|at| self.open.get(*at).is_some_and(|open| !open.injected));
