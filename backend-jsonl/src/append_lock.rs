@@ -1,6 +1,5 @@
 //! The lock of whoever writes to a session.
 
-use std::fs;
 use std::io::ErrorKind as Io;
 use std::path::Path;
 use std::time::Duration;
@@ -12,8 +11,9 @@ use sessionlog_core::{Error, Result};
 use crate::commit::Bench;
 use crate::dir::APPEND_LOCK;
 use crate::life::Life;
-use sessionlog_local::files::{Identity, failed, is_dir, open_or_create, sync_dir};
+use sessionlog_local::files::{failed, is_dir, open_or_create, sync_dir};
 use sessionlog_local::lock::{try_whole, unlock_whole};
+use sessionlog_local::look::Look;
 
 /// The right to write to a session, against all threads and processes.
 pub(crate) struct AppendLock<'a> {
@@ -90,8 +90,8 @@ impl Life {
 
     /// Whether the session's log is still this file. To be asked under the append lock.
     pub(crate) fn is_current(&self) -> Result<u64> {
-        match fs::symlink_metadata(&self.events) {
-            Ok(meta) if Identity::of(&meta) == self.identity => Ok(meta.len()),
+        match Look::at(&self.events) {
+            Ok(found) if found.identity == self.identity => Ok(found.len),
             Ok(_) => Err(self.replaced()),
             Err(e) if e.kind() == Io::NotFound && is_dir(self.dir.path()) => Err(
                 crate::life::damaged(&self.session.id, "the log of the session is missing"),

@@ -1,6 +1,6 @@
 //! One life of a session, as one handle of the store knows it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +24,7 @@ use crate::tail::{self, End};
 use crate::torn::{Rest, classify};
 use sessionlog_local::files::{Identity, failed, is_dir, open_read, read_at, read_range};
 use sessionlog_local::lock::{Probe, probe_whole};
+use sessionlog_local::look::Look;
 
 /// A log that is open, and what is known of its end.
 pub(crate) struct Life {
@@ -71,8 +72,8 @@ impl Life {
     /// Opens the session that has this id now; `None` if there is none.
     pub(crate) fn open(root: &Root, id: &SessionId, patience: Duration) -> Result<Option<Self>> {
         let dir = SessionDir::new(root.path(), id);
-        match fs::symlink_metadata(dir.path()) {
-            Ok(meta) if meta.is_dir() => {}
+        match Look::at(dir.path()) {
+            Ok(found) if found.is_dir => {}
             Ok(_) => {
                 let what = "a file or a link stands where the folder of a session should be";
                 return Err(Error::corrupt(Place::session(id), what));
@@ -90,12 +91,12 @@ impl Life {
             }
             Err(e) => return Err(failed("open", &events)(e)),
         };
-        let meta = file.metadata().map_err(failed("look at", &events))?;
+        let found = Look::of(&file).map_err(failed("look at", &events))?;
         let mut line = vec![0; header::MAX_LEN];
         let len = read_at(&file, &mut line, 0).map_err(failed("read", &events))?;
         line.truncate(len);
         let Some((header, len)) = Header::read(&line)? else {
-            let what = if meta.len() == 0 {
+            let what = if found.len == 0 {
                 "the log has no bytes, not even its first line"
             } else {
                 "the first line of the log is damaged"
@@ -117,7 +118,7 @@ impl Life {
             dir,
             events,
             file,
-            identity: Identity::of(&meta),
+            identity: found.identity,
             begin: End { offset, head },
             patience,
             known: Mutex::new(None),
@@ -226,11 +227,8 @@ impl Life {
 
     /// The length of the file.
     pub(crate) fn size(&self) -> Result<u64> {
-        let meta = self
-            .file
-            .metadata()
-            .map_err(failed("look at", &self.events))?;
-        Ok(meta.len())
+        let found = Look::of(&self.file).map_err(failed("look at", &self.events))?;
+        Ok(found.len)
     }
 
     /// Whether nothing was appended since an end was seen.
@@ -381,7 +379,7 @@ impl Drop for Busy<'_> {
 
 /// The log at a path, if it is a plain file.
 fn open_log(path: &std::path::Path) -> std::io::Result<Option<File>> {
-    if !fs::symlink_metadata(path)?.is_file() {
+    if !Look::at(path)?.is_file {
         return Ok(None);
     }
     open_read(path).map(Some)

@@ -12,7 +12,8 @@ use crate::latest::Ended;
 use crate::life::{Life, damaged};
 use crate::options::Options;
 use crate::root::Root;
-use sessionlog_local::files::{Identity, failed};
+use sessionlog_local::files::failed;
+use sessionlog_local::look::Look;
 
 /// Session logs in the files of one folder.
 ///
@@ -137,7 +138,7 @@ impl Jsonl {
             None => self.dir(id).join(EVENTS),
         };
         if let Some(life) = &known
-            && fs::symlink_metadata(&events).is_ok_and(|m| Identity::of(&m) == life.identity)
+            && Look::at(&events).is_ok_and(|found| found.identity == life.identity)
         {
             return Ok(Arc::clone(life));
         }

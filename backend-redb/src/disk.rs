@@ -1,6 +1,7 @@
 //! The file under redb: what a failed flush may have lost is written anew, and no lock is waited for
 //! without end.
 
+use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use redb::backends::FileBackend;
-use redb::{BackendError, StorageBackend};
+use redb::{BackendError, DatabaseError, StorageBackend, StorageError};
+use sessionlog_local::look::Look;
 
 type Locked<T> = Result<T, BackendError>;
 
@@ -42,6 +44,8 @@ impl Unflushed {
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: FileBackend,
+    /// The same file: redb asks for its length in every commit, and its own way asks for times too.
+    look: File,
     written: Option<Unflushed>,
     /// Whether a disk before this one left something that was not flushed.
     owes: AtomicBool,
@@ -50,24 +54,29 @@ pub(crate) struct Disk {
 
 impl Disk {
     /// A file whose commits are flushed once.
-    pub(crate) fn keeping(file: FileBackend, written: Unflushed, patience: Duration) -> Self {
+    pub(crate) fn keeping(
+        file: File,
+        written: Unflushed,
+        patience: Duration,
+    ) -> Result<Self, DatabaseError> {
         let owes = AtomicBool::new(!written.lock().is_empty());
-        Self {
-            file,
+        Ok(Self {
             written: Some(written),
             owes,
-            patience,
-        }
+            ..Self::plain(file, patience)?
+        })
     }
 
     /// A file whose commits are flushed in two phases.
-    pub(crate) fn plain(file: FileBackend, patience: Duration) -> Self {
-        Self {
-            file,
+    pub(crate) fn plain(file: File, patience: Duration) -> Result<Self, DatabaseError> {
+        let look = file.try_clone().map_err(StorageError::Io)?;
+        Ok(Self {
+            file: FileBackend::new(file)?,
+            look,
             written: None,
             owes: AtomicBool::new(false),
             patience,
-        }
+        })
     }
 
     fn written(&self) -> Option<MutexGuard<'_, Written>> {
@@ -80,7 +89,7 @@ impl Disk {
             return Ok(());
         }
         if let Some(mut written) = self.written() {
-            let len = self.file.len()?;
+            let len = self.len()?;
             for (offset, data) in written.iter() {
                 let there = len.saturating_sub(*offset);
                 let size = data.len().min(usize::try_from(there).unwrap_or(usize::MAX));
@@ -123,7 +132,7 @@ impl Disk {
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        self.file.len()
+        Ok(Look::of(&self.look)?.len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
-use redb::backends::FileBackend;
 use redb::{
     Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase,
     TransactionError, WriteTransaction,
@@ -234,8 +233,8 @@ impl Engine {
                 .map_err(os_failed("open", self.file.path()))
         };
         let before = Header::read(&file).map_err(os_failed("read", self.file.path()))?;
-        let backend = FileBackend::new(reopen(&self.file)?).map_err(failed("open the store"))?;
-        let disk = Disk::plain(backend, self.patience());
+        let disk = Disk::plain(reopen(&self.file)?, self.patience());
+        let disk = disk.map_err(failed("open the store"))?;
         let opened = self.builder(self.mode()).open_read_only_with_backend(disk);
         let handle = match opened {
             Ok(database) => Handle::Reader(database),
@@ -303,12 +302,12 @@ impl Engine {
     pub(crate) fn open_alone(&self) -> Result<Database> {
         let what = "open the store";
         let file = open_write(self.file.path()).map_err(os_failed("open", self.file.path()))?;
-        let backend = FileBackend::new(file).map_err(failed(what))?;
         let disk = if self.options.exclusive {
-            Disk::keeping(backend, self.unflushed.clone(), self.patience())
+            Disk::keeping(file, self.unflushed.clone(), self.patience())
         } else {
-            Disk::plain(backend, self.patience())
+            Disk::plain(file, self.patience())
         };
+        let disk = disk.map_err(failed(what))?;
         self.builder(self.mode())
             .create_with_backend(disk)
             .map_err(failed(what))

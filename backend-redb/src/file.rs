@@ -11,6 +11,7 @@ use sessionlog_local::files::{
     Identity, create_new, failed as os_failed, file_in_folder, is_dir, look, make_all, open_read,
     read_at, sync_dir, unique,
 };
+use sessionlog_local::look::Look;
 
 use crate::failure::{FILE, failed};
 use crate::format::{
@@ -129,7 +130,7 @@ impl StoreFile {
     /// Which file the path means now; `None` if there is none.
     pub(crate) fn identity(&self) -> Result<Option<Identity>> {
         match look(&self.path)? {
-            Some(meta) => Ok(Some(Identity::of(&meta))),
+            Some(found) => Ok(Some(found.identity)),
             None => self.missing().map(|()| None),
         }
     }
@@ -159,7 +160,7 @@ impl StoreFile {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(os_failed("open", &self.path)(e)),
         };
-        let meta = file.metadata().map_err(os_failed("look at", &self.path))?;
+        let found = Look::of(&file).map_err(os_failed("look at", &self.path))?;
         let mut magic = [0; MAGIC.len()];
         let read = read_at(&file, &mut magic, 0).map_err(os_failed("read", &self.path))?;
         if magic != MAGIC {
@@ -169,13 +170,13 @@ impl StoreFile {
             };
             return Err(Error::corrupt(Place::file(FILE).with_offset(0), message));
         }
-        if meta.len() < HEADER_LEN as u64 {
+        if found.len < HEADER_LEN as u64 {
             return Err(Error::corrupt(
-                Place::file(FILE).with_offset(meta.len()),
+                Place::file(FILE).with_offset(found.len),
                 "the file of the store is cut off",
             ));
         }
-        Ok(Some((file, Identity::of(&meta))))
+        Ok(Some((file, found.identity)))
     }
 
     /// Makes the store. Another process may do so at the same time: one of them wins.

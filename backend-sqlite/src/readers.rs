@@ -1,12 +1,13 @@
 //! Reading: without a trace while nobody writes, beside the writers while somebody does.
 
-use std::fs::Metadata;
+use std::fs;
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use sessionlog_core::{Error, Result};
-use sessionlog_local::files::failed as io_failed;
+use sessionlog_local::files::{Identity, failed as io_failed};
 
 use crate::connect;
 use crate::fault::failed;
@@ -22,19 +23,26 @@ pub(crate) const TICK: Duration = Duration::from_millis(20);
 /// What a database looks like from outside while nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
+    pub(crate) identity: Identity,
     len: u64,
     modified: SystemTime,
     wal: bool,
 }
 
 impl Stamp {
-    pub(crate) fn of(site: &Site, meta: &Metadata) -> Result<Self> {
-        let modified = meta.modified();
-        Ok(Self {
+    /// How the database looks now; `None` if it is gone.
+    pub(crate) fn of(site: &Site) -> Result<Option<Self>> {
+        let seen = fs::symlink_metadata(site.path()).and_then(|meta| Ok((meta.modified()?, meta)));
+        let (modified, meta) = match seen {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            seen => seen.map_err(io_failed("look at", site.path()))?,
+        };
+        Ok(Some(Self {
+            identity: Identity::of(&meta),
             len: meta.len(),
-            modified: modified.map_err(io_failed("look at", site.path()))?,
+            modified,
             wal: site.wal_len()? > 0,
-        })
+        }))
     }
 
     /// Whether there is a write-ahead log: then only SQLite's locks tell what is in the database.
@@ -102,11 +110,7 @@ impl Readers {
             .conn()
             .ok_or_else(|| Error::internal("a connection was closed while it was read from"))?;
         let out = transaction(conn, read);
-        let now = site
-            .look()?
-            .map(|meta| Stamp::of(site, &meta))
-            .transpose()?;
-        if now != Some(stamp) || presence.is_locked() {
+        if Stamp::of(site)? != Some(stamp) || presence.is_locked() {
             return Ok(None);
         }
         let out = out?;

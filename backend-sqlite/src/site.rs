@@ -1,11 +1,12 @@
 //! Where a store lies, and what lies there.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{failed, file_in_folder, is_dir, look, make_dir, sync_dir};
+use sessionlog_local::look::Look;
 
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
@@ -87,9 +88,9 @@ impl Site {
 
     /// The database file, if it is there; an error if something else is in its place, or if it is gone
     /// and what belongs to it is not.
-    pub(crate) fn look(&self) -> Result<Option<Metadata>> {
+    pub(crate) fn look(&self) -> Result<Option<Look>> {
         match look(&self.path)? {
-            Some(meta) => Ok(Some(meta)),
+            Some(found) => Ok(Some(found)),
             None => self.missing().map(|()| None),
         }
     }

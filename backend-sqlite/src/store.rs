@@ -1,7 +1,6 @@
 //! A store that is open.
 
 use std::any::Any;
-use std::fs::Metadata;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures_timer::Delay;
 use rusqlite::Connection;
 use sessionlog_core::{Combiner, Error, Place, Result, SessionRef};
-use sessionlog_local::files::Identity;
 
 use crate::commit::Held;
 use crate::desk::{Desk, Job, Outcome, Work};
@@ -76,31 +74,25 @@ impl Sqlite {
 impl Inner {
     /// The database, if it is there; looked at when it is first met.
     pub(crate) fn presence(&self) -> Result<Option<Arc<Presence>>> {
-        Ok(self.met()?.map(|(presence, _)| presence))
-    }
-
-    fn met(&self) -> Result<Option<(Arc<Presence>, Metadata)>> {
-        let Some(meta) = self.site.look()? else {
+        let Some(found) = self.site.look()? else {
             return match self.presence.get() {
                 Some(_) => Err(self.replaced()),
                 None => Ok(None),
             };
         };
-        let identity = Identity::of(&meta);
         if let Some(known) = self.presence.get() {
-            return if known.identity() == identity {
-                Ok(Some((Arc::clone(known), meta)))
+            return if known.identity() == found.identity {
+                Ok(Some(Arc::clone(known)))
             } else {
                 Err(self.replaced())
             };
         }
-        let presence = Presence::of(identity);
+        let presence = Presence::of(found.identity);
         self.site.check(&presence)?;
         if !presence.is_locked() {
             self.site.check_wal(&presence)?;
         }
-        let presence = Arc::clone(self.presence.get_or_init(|| presence));
-        Ok(Some((presence, meta)))
+        Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
     }
 
     fn replaced(&self) -> Error {
@@ -116,13 +108,16 @@ impl Inner {
         mut read: impl FnMut(&Connection) -> Result<T> + Send,
     ) -> Result<Option<T>> {
         for _ in 0..4 {
-            let Some((presence, meta)) = self.met()? else {
+            let Some(presence) = self.presence()? else {
                 return Ok(None);
             };
             if presence.is_locked() {
                 return self.read_shared(&presence, read).map(Some);
             }
-            let stamp = Stamp::of(&self.site, &meta)?;
+            let stamp = Stamp::of(&self.site)?;
+            let Some(stamp) = stamp.filter(|stamp| stamp.identity == presence.identity()) else {
+                continue;
+            };
             if stamp.is_live() {
                 return self.read_shared(&presence, read).map(Some);
             }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use sessionlog_core::{Error, Result};
 
+use crate::look::Look;
+
 /// Turns a failure of the operating system into an error that says what could not be done, and what to
 /// do about it.
 ///
@@ -61,6 +63,11 @@ impl Identity {
     /// A number that no two files of one folder have at a time.
     pub fn number(self) -> u64 {
         if cfg!(unix) { self.1 } else { self.0 }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn from_numbers(device: u64, file: u64) -> Self {
+        Self(device, file)
     }
 
     /// The identity of what this metadata belongs to.
@@ -176,17 +183,17 @@ pub fn make_all(path: &Path) -> Result<()> {
 
 /// Whether a path is a folder and not a link to one.
 pub fn is_dir(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|m| m.is_dir())
+    Look::at(path).is_ok_and(|found| found.is_dir)
 }
 
 /// What is known of a store's file; `None` if nothing has its name. Links are not followed.
 ///
 /// # Errors
 /// `InvalidInput` if something else is there, or a part of the path is a file; else as [`failed`].
-pub fn look(path: &Path) -> Result<Option<Metadata>> {
+pub fn look(path: &Path) -> Result<Option<Look>> {
     let invalid = |what: &str| Error::invalid(format!("{what}: {}", path.display()));
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+    match Look::at(path) {
+        Ok(found) if found.is_file => Ok(Some(found)),
         Ok(_) => Err(invalid("the path of a store is a link or no file")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotADirectory => {

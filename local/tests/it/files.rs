@@ -6,6 +6,7 @@ use std::path::Path;
 
 use sessionlog_core::ErrorKind;
 use sessionlog_local::files::*;
+use sessionlog_local::look::Look;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -112,15 +113,32 @@ fn a_file_has_one_identity_and_its_successor_another() {
     let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
     fs::write(&a, "x").unwrap();
     fs::write(&b, "x").unwrap();
-    let of = |path: &Path| Identity::of(&fs::symlink_metadata(path).unwrap());
-    assert_eq!(
-        of(&a),
-        Identity::of(&open_read(&a).unwrap().metadata().unwrap())
-    );
+    let of = |path: &Path| Look::at(path).unwrap().identity;
+    assert_eq!(of(&a), Look::of(&open_read(&a).unwrap()).unwrap().identity);
     assert_ne!(of(&a), of(&b));
     let was = of(&a);
     fs::rename(&b, &a).unwrap();
     assert_ne!(of(&a), was);
+}
+
+#[test]
+fn a_look_sees_what_the_metadata_say() {
+    let folder = folder();
+    let [file, link, missing] = ["file", "link", "none"].map(|n| folder.path().join(n));
+    fs::write(&file, "12345").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [&file, &link, &folder.path().to_owned(), &"/dev/null".into()] {
+        let meta = fs::symlink_metadata(path).unwrap();
+        assert_eq!(Look::at(path).unwrap(), Look::from(&meta));
+        let file = fs::File::open(path).unwrap();
+        assert_eq!(
+            Look::of(&file).unwrap(),
+            Look::from(&file.metadata().unwrap())
+        );
+    }
+    let seen = Look::at(&file).unwrap();
+    assert_eq!((seen.len, seen.is_file, seen.is_dir), (5, true, false));
+    assert_eq!(Look::at(&missing).unwrap_err().kind(), Io::NotFound);
 }
 
 #[test]
