@@ -44,8 +44,22 @@ pub struct Ledger {
     head: Head,
     /// No id before the remembered ones is larger.
     floor: EventId,
-    recent: VecDeque<EventId>,
-    places: HashMap<EventId, SeqNum>,
+    recent: VecDeque<Recent>,
+    /// Where those of the remembered ids are that were smaller than one before.
+    late: HashMap<EventId, SeqNum>,
+}
+
+/// A remembered id, and the largest up to it: these ascend, so that most ids are found by bisection.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    id: EventId,
+    top: EventId,
+}
+
+impl Recent {
+    fn is_late(self) -> bool {
+        self.id < self.top
+    }
 }
 
 /// What is to be done with a batch.
@@ -88,7 +102,7 @@ impl Ledger {
             head,
             floor: head.top,
             recent: VecDeque::new(),
-            places: HashMap::new(),
+            late: HashMap::new(),
         }
     }
 
@@ -100,12 +114,24 @@ impl Ledger {
     fn known(&self, id: &EventId) -> Known {
         if *id > self.head.top {
             Known::Absent
-        } else if let Some(seq) = self.places.get(id) {
-            Known::At(*seq)
+        } else if let Some(seq) = self.place(id) {
+            Known::At(seq)
         } else if *id > self.floor {
             Known::Absent
         } else {
             Known::Perhaps
+        }
+    }
+
+    /// Where a remembered id is.
+    fn place(&self, id: &EventId) -> Option<SeqNum> {
+        let at = self.recent.partition_point(|recent| recent.top < *id);
+        match self.recent.get(at) {
+            Some(recent) if recent.id == *id => {
+                let behind = u64::try_from(self.recent.len() - at).unwrap_or(u64::MAX);
+                Some(self.head.tail.minus(behind))
+            }
+            _ => self.late.get(id).copied(),
         }
     }
 
@@ -147,16 +173,17 @@ impl Ledger {
         stored: &[Event],
     ) -> Result<Admission> {
         limits.check(&events)?;
-        let mut ids = HashSet::with_capacity(events.len());
-        if let Some(twice) = events.iter().find(|e| !ids.insert(e.id)) {
-            let id = twice.id;
+        if let Some(id) = twice(&events) {
             return Err(Error::invalid(format!(
                 "the batch has an event id twice: {id}"
             )));
         }
-        let stored: Vec<&Event> = stored.iter().filter(|e| ids.contains(&e.id)).collect();
         if !stored.is_empty() {
-            return repeat(&events, &stored).map(Admission::Repeat);
+            let ids: HashSet<EventId> = events.iter().map(|e| e.id).collect();
+            let stored: Vec<&Event> = stored.iter().filter(|e| ids.contains(&e.id)).collect();
+            if !stored.is_empty() {
+                return repeat(&events, &stored).map(Admission::Repeat);
+            }
         }
         fence(condition.token, newest)?;
         if condition.tail.is_some_and(|tail| tail != self.head.tail) {
@@ -166,8 +193,12 @@ impl Ledger {
                 format!("another append came first: the log now ends at {tail}"),
             ));
         }
-        let sealed: Vec<Event> = events.into_iter().map(|e| self.head.seal(e)).collect();
-        sealed.iter().for_each(|e| self.remember(e));
+        let seal = |new| {
+            let event = self.head.seal(new);
+            self.remember(&event);
+            event
+        };
+        let sealed: Vec<Event> = events.into_iter().map(seal).collect();
         Ok(Admission::Write(sealed))
     }
 
@@ -183,12 +214,29 @@ impl Ledger {
         if self.recent.len() >= Self::WINDOW
             && let Some(oldest) = self.recent.pop_front()
         {
-            self.places.remove(&oldest);
-            self.floor = self.floor.max(oldest);
+            if oldest.is_late() {
+                self.late.remove(&oldest.id);
+            }
+            self.floor = oldest.top;
         }
-        self.recent.push_back(event.id);
-        self.places.insert(event.id, event.seq);
+        let recent = Recent {
+            id: event.id,
+            top: event.top(),
+        };
+        if recent.is_late() {
+            self.late.insert(event.id, event.seq);
+        }
+        self.recent.push_back(recent);
     }
+}
+
+/// The id that a batch has twice, if there is one.
+fn twice(events: &[NewEvent]) -> Option<EventId> {
+    if events.is_sorted_by(|a, b| a.id < b.id) {
+        return None;
+    }
+    let mut ids = HashSet::with_capacity(events.len());
+    events.iter().map(|e| e.id).find(|id| !ids.insert(*id))
 }
 
 /// Checks a token against the newest grant (G8): the one rule for appends, snapshots, blobs and
