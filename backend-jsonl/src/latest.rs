@@ -2,11 +2,12 @@
 //! saved. A cache: it is believed of a log that looks the same, and of no other.
 
 use std::fs::{self, Metadata};
+use std::io::Read;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use sessionlog_core::{Head, Kind, SeqNum, SessionId, SessionRef, Snapshot, Sum};
-use sessionlog_local::files::{Identity, open_read, read_range, replace};
+use sessionlog_local::files::{Identity, open_read, replace};
 
 use crate::dir::{EVENTS, SNAPSHOTS, SessionDir};
 use crate::life::Life;
@@ -93,12 +94,19 @@ impl Ended {
 /// Reads what [`Ended::encode`] wrote for the session of a folder; `None` for anything else.
 fn decode(dir: &SessionDir, id: &SessionId, bytes: &Bytes) -> Option<(Ended, Snapshot)> {
     let end = memchr::memchr(b'\n', bytes)?;
-    let line = std::str::from_utf8(bytes.get(..end)?).ok()?;
-    let mut fields = line.strip_prefix(MAGIC)?.strip_prefix(' ')?.split(' ');
+    let snapshot = bytes.slice(end + 1..);
+    let (fields, sum) = std::str::from_utf8(bytes.get(..end)?)
+        .ok()?
+        .rsplit_once(' ')?;
+    let whole = dir.seed().then(fields.as_bytes()).then(&snapshot);
+    if Sum::from_text(sum.as_bytes()) != Some(whole) {
+        return None;
+    }
+    let mut fields = fields.strip_prefix(MAGIC)?.strip_prefix(' ')?.split(' ');
     let named = fields.next()? == id.as_str();
     let incarnation = fields.next()?.parse().ok()?;
     let tail = fields.next()?.parse().ok()?;
-    let sum = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let sum = Sum::from_text(fields.next()?.as_bytes())?;
     let top = fields.next()?.parse().ok()?;
     let mut number = || fields.next()?.parse().ok();
     let ended = Ended {
@@ -106,24 +114,24 @@ fn decode(dir: &SessionDir, id: &SessionId, bytes: &Bytes) -> Option<(Ended, Sna
             id: id.clone(),
             incarnation,
         },
-        head: Head::new(SeqNum::new(tail), Sum::from_u64(sum), top),
+        head: Head::new(SeqNum::new(tail), sum, top),
         stamp: Stamp {
             len: number()?,
             file: number()?,
             modified: number()?,
         },
     };
-    let snapshot = bytes.slice(end + 1..);
-    let whole = named && ended.encode(dir, &snapshot) == *bytes;
     let snapshot = Snapshot::from_bytes(&snapshot).ok()?;
-    whole.then_some((ended, snapshot))
+    named.then_some((ended, snapshot))
 }
 
 /// What is recorded for a projection; `None` if there is nothing, or it is damaged.
 pub(crate) fn load(dir: &SessionDir, id: &SessionId, name: &str) -> Option<(Ended, Snapshot)> {
-    let file = open_read(&dir.join(SNAPSHOTS).join(name)).ok()?;
-    let bytes = read_range(&file, 0, sessionlog_local::files::wide(MOST)).ok()?;
-    let found = decode(dir, id, &bytes.into())?;
+    let mut file = open_read(&dir.join(SNAPSHOTS).join(name)).ok()?;
+    let mut bytes = [0; MOST];
+    // One call: what it does not give is missed by the checksum.
+    let len = file.read(&mut bytes).ok()?;
+    let found = decode(dir, id, &Bytes::copy_from_slice(bytes.get(..len)?))?;
     (self::name(found.1.projection.as_str(), found.1.version) == name).then_some(found)
 }
 

@@ -125,8 +125,10 @@ impl EventLog for Jsonl {
             Ok(folders) => folders,
             Err(error) => return stream::iter([Err(error)]).boxed(),
         };
-        let names = folders.filter_map(|folder| match folder {
-            Ok((id, path)) => holds_session(&path).then_some(Ok(id)),
+        let store = self.clone();
+        let names = folders.filter_map(move |folder| match folder {
+            // What a scan has just read there is a session.
+            Ok((id, path)) => (store.has_seen(&id) || holds_session(&path)).then_some(Ok(id)),
             Err(error) => Some(Err(error)),
         });
         stream::iter(names).boxed()

@@ -94,6 +94,11 @@ impl Jsonl {
         }
     }
 
+    /// Whether the end of a session's log was seen, and not asked for yet.
+    pub(crate) fn has_seen(&self, id: &SessionId) -> bool {
+        self.seen().contains_key(id)
+    }
+
     /// The end of a log that was seen, if the log still looks as it did then.
     pub(crate) fn still(&self, id: &SessionId) -> Option<(SessionRef, Head)> {
         let ended = self.seen().remove(id)?;
