@@ -18,7 +18,7 @@ use crate::site::Site;
 const KEPT: usize = 4;
 /// The clock of the file system may stand still for this long: a file that was changed since may be
 /// changed again without a trace.
-pub(crate) const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(20);
 
 /// What a database looks like from outside while nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,10 @@ impl Stamp {
         self.wal
     }
 
-    /// Whether the file was changed just now.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.modified.elapsed().is_ok_and(|age| age < TICK)
+    /// How long the file must stay as it is until its times would tell of a change; `None` if they do.
+    pub(crate) fn settles_in(&self) -> Option<Duration> {
+        let age = self.modified.elapsed().ok()?;
+        TICK.checked_sub(age).filter(|left| !left.is_zero())
     }
 }
 

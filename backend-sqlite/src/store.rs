@@ -13,7 +13,7 @@ use crate::commit::Held;
 use crate::desk::{Desk, Job, Outcome, Work};
 use crate::options::Options;
 use crate::presence::Presence;
-use crate::readers::{Readers, Stamp, TICK};
+use crate::readers::{Readers, Stamp};
 use crate::site::Site;
 use crate::{connect, create, network};
 
@@ -121,8 +121,8 @@ impl Inner {
             if stamp.is_live() {
                 return self.read_shared(&presence, read).map(Some);
             }
-            if stamp.is_fresh() {
-                Delay::new(TICK).await;
+            if let Some(left) = stamp.settles_in() {
+                Delay::new(left).await;
             } else if let Some(out) = self
                 .readers
                 .quiet(&self.site, &presence, stamp, &mut read)?
