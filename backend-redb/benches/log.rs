@@ -19,7 +19,7 @@ use sessionlog_backend_redb::{Options, Redb};
 use sessionlog_core::{EventLog, SessionId, SessionRef, Store};
 use sessionlog_testkit::bench::{
     PAYLOAD, Raw, append, event, events, in_turn, on_core, rate, read_all, read_verified, run,
-    timed, times, together,
+    slice, timed, times, together,
 };
 use sessionlog_testkit::{block_on, create};
 
@@ -94,11 +94,11 @@ fn lone_append(dir: &Path) {
         let session = create(&store, "s");
         let mut bare = Bare::new(dir, &format!("bare-{mode}"), bare);
         let [raw, ours, theirs] = in_turn(
-            1000,
+            30,
             [
-                &mut |_| medium.append(PAYLOAD),
-                &mut |n| append(&store, &session, vec![event(n)]),
-                &mut |_| bare.append(1),
+                &mut |_| slice(|_| medium.append(PAYLOAD)),
+                &mut |_| slice(|n| append(&store, &session, vec![event(n)])),
+                &mut |_| slice(|_| bare.append(1)),
             ],
         );
         println!(
@@ -145,7 +145,7 @@ fn one_session(dir: &Path) {
         let [raw, few, many, ours, theirs] = in_turn(
             100,
             [
-                &mut |_| medium.append(PAYLOAD),
+                &mut |_| slice(|_| medium.append(PAYLOAD)),
                 &mut |n| all(n, 64) / 64,
                 &mut |n| all(n, 256) / 256,
                 &mut |n| append(&store, batches, events(n, 256)) / 256,
@@ -170,7 +170,7 @@ fn many_sessions(dir: &Path) {
     let mut medium = Raw::new(dir, "raw");
     let [raw, ours] = in_turn(
         100,
-        [&mut |_| medium.append(PAYLOAD), &mut |n| {
+        [&mut |_| slice(|_| medium.append(PAYLOAD)), &mut |n| {
             together(&store, sessions.iter().map(|at| (at, event(n)))) / 64
         }],
     );

@@ -18,7 +18,7 @@ use sessionlog_backend_sqlite::{Options, Sqlite};
 use sessionlog_core::{NewEvent, Store, Writer};
 use sessionlog_testkit::bench::{
     PAYLOAD, Raw, append, event, events, in_turn, on_core, rate, read_all, read_verified, run,
-    timed, times, together,
+    slice, timed, times, together,
 };
 use sessionlog_testkit::{block_on, create, request};
 
@@ -95,16 +95,18 @@ fn lone_append(dir: &Path) {
     let writer: Writer = block_on(opened.acquire(request("bench"))).unwrap();
     let (mut alone, mut medium) = (Alone::new(dir), Raw::new(dir, "raw"));
     let [ours, theirs, raw] = in_turn(
-        4000,
+        90,
         [
-            &mut |n| {
-                let event = event(n);
-                timed(|| {
-                    block_on(writer.append_one(event)).unwrap();
+            &mut |_| {
+                slice(|n| {
+                    let event = event(n);
+                    timed(|| {
+                        block_on(writer.append_one(event)).unwrap();
+                    })
                 })
             },
-            &mut |n| alone.commit(&[event(n)]),
-            &mut |_| medium.append(PAYLOAD),
+            &mut |_| slice(|n| alone.commit(&[event(n)])),
+            &mut |_| slice(|_| medium.append(PAYLOAD)),
         ],
     );
     println!("P1 raw write+fdatasync, p50  {raw:?}");
@@ -142,9 +144,9 @@ fn one_session(dir: &Path) {
     let (mut alone, mut medium) = (Alone::new(dir), Raw::new(dir, "raw"));
     let all = |n, width| together(&store, events(n, width).into_iter().map(|e| (tasks, e)));
     let [raw, few, many, ours, theirs] = in_turn(
-        400,
+        100,
         [
-            &mut |_| medium.append(PAYLOAD),
+            &mut |_| slice(|_| medium.append(PAYLOAD)),
             &mut |n| all(n, 64) / 64,
             &mut |n| all(n, 256) / 256,
             &mut |n| append(&store, batches, events(n, 256)) / 256,
@@ -172,8 +174,8 @@ fn many_sessions(dir: &Path) {
     let sessions: Vec<_> = (0..64).map(|n| create(&store, &format!("s{n}"))).collect();
     let mut medium = Raw::new(dir, "raw");
     let [raw, ours] = in_turn(
-        400,
-        [&mut |_| medium.append(PAYLOAD), &mut |n| {
+        100,
+        [&mut |_| slice(|_| medium.append(PAYLOAD)), &mut |n| {
             together(&store, sessions.iter().map(|at| (at, event(n)))) / 64
         }],
     );

@@ -138,6 +138,12 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
+/// A slice: the median of fifty times one behind the other. What a flush leaves behind for the next one is
+/// then its own, as it is for a writer that is alone.
+pub fn slice(each: impl FnMut(usize) -> Duration) -> Duration {
+    median((0..50).map(each).collect())
+}
+
 /// Lets `N` things take turns, each behind each other equally often (a flush leaves work behind), and
 /// gives their medians. What is measured first of all is left out.
 pub fn in_turn<const N: usize>(
