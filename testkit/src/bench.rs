@@ -120,16 +120,23 @@ pub fn timed(work: impl FnOnce()) -> Duration {
 /// How long it keeps this thread on a core: what is left of a time when neighbours are busy. The wall
 /// clock where the system does not tell.
 pub fn on_core(work: impl FnOnce()) -> Duration {
-    let so_far = || {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
-    };
     let before = so_far();
     let wall = timed(work);
     match (before, so_far()) {
         (Some(before), Some(after)) => after.saturating_sub(before),
         _ => wall,
     }
+}
+
+#[cfg(unix)]
+fn so_far() -> Option<Duration> {
+    use rustix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
+}
+
+#[cfg(not(unix))]
+fn so_far() -> Option<Duration> {
+    None
 }
 
 /// The one in the middle.
