@@ -18,8 +18,8 @@ use sessionlog_core::{
 };
 
 use crate::Bucket;
-use crate::codec::{narrow, random, wide};
-use crate::key::{Named, Part};
+use crate::codec::{narrow, wide};
+use crate::copies::{self, Copies};
 use crate::objects::Listed;
 
 /// Bytes that a get asks for at a time.
@@ -45,8 +45,14 @@ impl BlobStore for Bucket {
         let content = Bytes::from(content);
         let info = BlobInfo::new(BlobId::of(&content), wide(content.len()));
         self.may_write(session, token).await?;
-        let key = self.env.keys.copy(session, info.id, random());
-        self.env.objects.put(&key, &content).await?;
+        let key = copies::put(
+            &self.env.objects,
+            &self.env.keys,
+            session,
+            info.id,
+            &content,
+        )
+        .await?;
         // A lease that was granted while the content was on its way comes before it, and so does a
         // deletion. What the new holder put is another object.
         let behind = self.may_stay(session, token).await;
@@ -96,7 +102,7 @@ impl BlobStore for Bucket {
         // Copies first: those of a holder that came since are not among them, or it is seen.
         let copies = self.copies(session, id).await?;
         self.may_write(session, token).await?;
-        let mut keys: Vec<Path> = copies.into_iter().map(|copy| copy.key).collect();
+        let mut keys: Vec<Path> = copies.into_keys(id).collect();
         keys.push(self.env.keys.shared_blob(session, id));
         self.env.objects.delete(keys).await
     }
@@ -134,29 +140,23 @@ impl Bucket {
         })
     }
 
-    /// The copies of a blob that have a name of their own. Cost: 1 LIST, or one more for each 256,000
-    /// that the session has of all blobs.
-    async fn copies(&self, session: &SessionRef, id: BlobId) -> Result<Vec<Listed>> {
+    /// The copies of a blob that have a name of their own, and of others. Cost: 1 LIST, or one more
+    /// for each 256,000 that the session has of all blobs.
+    async fn copies(&self, session: &SessionRef, id: BlobId) -> Result<Copies> {
         let keys = &self.env.keys;
-        let mut copies = self
-            .env
-            .objects
-            .list(Some(&keys.copies(session, id)))
-            .await?;
-        copies.retain(|copy| match keys.named(&copy.key) {
-            Some(Named::Of(_, Part::Blob(_, of))) => of == id,
-            _ => false,
-        });
-        Ok(copies)
+        let folder = keys.copies(session, id);
+        let listed = self.env.objects.list(Some(&folder)).await?;
+        Ok(Copies::new(keys, listed))
     }
 
     /// A copy of a blob and its length: the newest that is there. Cost: 1 LIST, and 1 GET where
     /// there is none with a name of its own.
     async fn newest_copy(&self, session: &SessionRef, id: BlobId) -> Result<Option<(Path, u64)>> {
         let copies = self.copies(session, id).await?;
-        let age = |copy: &Listed| (copy.modified, copy.key.clone());
-        if let Some(copy) = copies.into_iter().max_by_key(age) {
-            return Ok(Some((copy.key, copy.len)));
+        let own = copies.counted().filter(|(of, _)| *of == id);
+        let age = |(_, copy): &(BlobId, &Listed)| (copy.modified, copy.key.clone());
+        if let Some((_, copy)) = own.max_by_key(age) {
+            return Ok(Some((copy.key.clone(), copy.len)));
         }
         let key = self.env.keys.shared_blob(session, id);
         let len = self.env.objects.len(&key).await?;
@@ -183,14 +183,12 @@ impl Bucket {
         let listing = env.objects.list(Some(&folder));
         let (view, listed) = try_join(seat.fresh(), listing).await?;
         view.is(session)?;
-        let infos = listed
-            .iter()
-            .filter_map(|blob| match env.keys.named(&blob.key) {
-                Some(Named::Of(_, Part::Blob(_, id))) => Some((id, BlobInfo::new(id, blob.len))),
-                _ => None,
-            });
+        let copies = Copies::new(&env.keys, listed);
+        let infos = copies.counted();
         // All copies of a blob are one.
-        let infos: BTreeMap<BlobId, BlobInfo> = infos.collect();
+        let infos: BTreeMap<BlobId, BlobInfo> = infos
+            .map(|(id, copy)| (id, BlobInfo::new(id, copy.len)))
+            .collect();
         Ok(infos.into_values().collect())
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum Part {
     Snapshot(Incarnation),
     /// A copy of a blob.
     Blob(Incarnation, BlobId),
+    /// Says that of one put of a blob the tries before this one do not count.
+    Doubt(Incarnation, BlobId, u64),
 }
 
 impl Keys {
@@ -138,12 +140,14 @@ impl Keys {
 
     /// A copy of a blob.
     pub(crate) fn copy(&self, session: &SessionRef, id: BlobId, name: u64) -> Path {
-        let (dir, life, id) = (
-            dir_of(&session.id),
-            plain(session.incarnation),
-            id.to_string(),
-        );
-        self.path(&format!("s/{dir}/d/{life}/b/{}/{id}-{name:016x}", two(&id)))
+        let folder = self.copies(session, id);
+        folder.join(format!("{id}-{name:016x}"))
+    }
+
+    /// The doubt in the tries of a put before the one of this name.
+    pub(crate) fn doubt(&self, session: &SessionRef, id: BlobId, name: u64) -> Path {
+        let folder = self.copies(session, id);
+        folder.join(format!("{id}-{name:016x}!"))
     }
 
     /// A blob as it was put once: under the name that all puts of it shared.
@@ -168,9 +172,12 @@ impl Keys {
             }
             ["s", dir, "d", life, "b", folder, name] => {
                 let (id, name) = name.split_once('-')?;
-                hex(name)?;
-                let blob = Part::Blob(life_in(life)?, id.parse().ok()?);
-                (two(id) == *folder).then_some(Named::Of(dir_in(dir)?, blob))?
+                let (life, blob) = (life_in(life)?, id.parse().ok()?);
+                let part = match name.strip_suffix('!') {
+                    Some(name) => Part::Doubt(life, blob, hex(name)?),
+                    None => hex(name).map(|_| Part::Blob(life, blob))?,
+                };
+                (two(id) == *folder).then_some(Named::Of(dir_in(dir)?, part))?
             }
             _ => return None,
         };
@@ -199,6 +206,12 @@ fn part(life: Incarnation, sort: &str, name: &str) -> Option<Part> {
         "b" => Some(Part::Blob(life, name.parse().ok()?)),
         _ => None,
     }
+}
+
+/// The name of a copy of a blob, if it has one of its own.
+pub(crate) fn name_of(copy: &Path) -> Option<u64> {
+    let (_, name) = copy.filename()?.split_once('-')?;
+    hex(name)
 }
 
 /// The folder of a blob's copies.
@@ -303,6 +316,10 @@ mod tests {
             ),
             (keys.shared_blob(&session, blob), of(Part::Blob(life, blob))),
             (keys.copy(&session, blob, 7), of(Part::Blob(life, blob))),
+            (
+                keys.doubt(&session, blob, 7),
+                of(Part::Doubt(life, blob, 7)),
+            ),
             (Path::from("a/b/v1/i/x!y"), None),
             (Path::from("a/b/notes.txt"), None),
             (Path::from("a/b/v2/i/x"), None),

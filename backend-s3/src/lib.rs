@@ -41,6 +41,7 @@
 //! | … and a look behind it, as head | | 1 | | |
 //! | latest snapshot: as head, and | | 1 | | |
 //! | put a blob: as head twice, and | 1 | | | |
+//! | … 1 more for each try that was not answered, and if there was one | 1 | | | |
 //! | read a blob: as head, and for each 8 MiB | | 1 | 1 | |
 //! | remove a blob: as head, and | | | 1 | 1 |
 //! | open and project in one go, where the snapshot is at the end of the log | | 2 | 1 | |
@@ -121,6 +122,7 @@ mod chunk;
 mod claim;
 mod codec;
 mod commit;
+mod copies;
 mod create;
 mod delete;
 mod follow;

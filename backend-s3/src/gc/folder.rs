@@ -9,6 +9,7 @@ use sessionlog_core::{Error, EventId, Incarnation, Result};
 
 use super::Sweep;
 use crate::codec::wide;
+use crate::copies::Doubts;
 use crate::head::{Sort, Stamp, State, decode};
 use crate::key::Part;
 use crate::objects::Listed;
@@ -181,19 +182,28 @@ impl Sweep<'_> {
 
     /// What but heads a session does not need.
     fn others(&self, others: Vec<(Part, Listed)>, state: Option<&State>) -> Vec<Listed> {
+        let doubts = Doubts::of(others.iter().map(|(part, _)| part));
+        let covered = |(part, object): &(Part, Listed)| doubts.cover(part, &object.key);
+        // A doubt goes when there is nothing that it speaks of, and nothing will come.
+        let in_doubt = others.iter().any(covered);
         let old: Vec<_> = others
             .into_iter()
-            .filter(|(_, object)| self.is_old(object))
+            .filter(|(part, object)| match part {
+                Part::Doubt(..) => self.is_over(object) && !in_doubt,
+                _ => self.is_old(object),
+            })
             .collect();
         let lives = state.filter(|state| state.lives());
-        let copies = newest_copies(&old);
-        let needed = |part: &Part, object: &Listed| {
+        let copies = newest_copies(old.iter().filter(|copy| !covered(copy)));
+        let needed = |it: &(Part, Listed)| {
+            let (part, object) = it;
             let newest = copies.get(part);
             lives.is_some_and(|state| needs(state, part))
+                && !covered(it)
                 && newest.is_none_or(|(time, key)| (object.modified, &object.key) >= (*time, key))
         };
         old.into_iter()
-            .filter(|(part, object)| !needed(part, object))
+            .filter(|it| !needed(it))
             .map(|(_, object)| object)
             .collect()
     }
@@ -234,7 +244,9 @@ impl Sweep<'_> {
 }
 
 /// Of each blob the copy that was put last, among these objects.
-fn newest_copies(others: &[(Part, Listed)]) -> BTreeMap<Part, (SystemTime, Path)> {
+fn newest_copies<'a>(
+    others: impl Iterator<Item = &'a (Part, Listed)>,
+) -> BTreeMap<Part, (SystemTime, Path)> {
     let mut newest: BTreeMap<Part, (SystemTime, Path)> = BTreeMap::new();
     for (part, object) in others {
         if matches!(part, Part::Blob(..)) {
@@ -256,5 +268,6 @@ fn needs(state: &State, part: &Part) -> bool {
             *life == state.incarnation && state.chunks.iter().any(same)
         }
         Part::Snapshot(life) | Part::Blob(life, _) => *life == state.incarnation,
+        Part::Doubt(..) => false,
     }
 }

@@ -159,7 +159,7 @@ impl Sweep<'_> {
         self.age_of(object) >= self.bucket.env.objects.options.retention
     }
 
-    /// Whether a notice is so old that a marker which came behind it is old as well.
+    /// Whether a notice, or a doubt, is so old that what came behind it is old as well.
     fn is_over(&self, notice: &Listed) -> bool {
         let retention = self.bucket.env.objects.options.retention;
         self.age_of(notice) >= retention + retention / 4

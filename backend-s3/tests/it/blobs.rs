@@ -84,6 +84,42 @@ fn a_removal_that_comes_late_takes_nothing_that_was_put_since() {
     });
 }
 
+#[test]
+fn a_try_of_a_put_that_comes_behind_the_removal_does_not_count_and_is_collected() {
+    block_on(async {
+        let (store, session, _) = scene().await;
+        let puts = AtomicU32::new(0);
+        let faulty = Faulty::new(Arc::clone(&store) as _, move |request| {
+            let of_copy = request.key.contains("/b/") && request.op == Op::Create;
+            match of_copy && puts.fetch_add(1, Ordering::Relaxed) < 2 {
+                true => Fault::Late(200),
+                false => Fault::None,
+            }
+        });
+        let bucket = Bucket::new(Arc::new(faulty.clone()), "", options());
+        bucket.put(&session, pieces(), None).await.unwrap();
+        assert_eq!(copies(&store).await.len(), 2, "a copy, and the doubt");
+        assert_eq!(read(&bucket, &session).await.unwrap(), CONTENT.as_bytes());
+        bucket.remove(&session, id(), None).await.unwrap();
+        faulty.settle().await;
+        assert_eq!(copies(&store).await.len(), 3, "two tries, and the doubt");
+        for reader in [bucket, open(&store)] {
+            assert!(read(&reader, &session).await.unwrap_err().is_not_found());
+            let listed: Vec<_> = reader.list(&session).try_collect().await.unwrap();
+            assert_eq!(listed, []);
+            assert_eq!(reader.verify(&session.id).await.unwrap(), []);
+            assert_eq!(reader.strays().await.unwrap(), []);
+        }
+        let mut options = options();
+        options.retention = Duration::ZERO;
+        let collector = Bucket::new(Arc::clone(&store) as _, "", options);
+        collector.gc(false, |_, _| ()).await.unwrap();
+        assert_eq!(copies(&store).await.len(), 1, "the doubt goes last");
+        collector.gc(false, |_, _| ()).await.unwrap();
+        assert_eq!(copies(&store).await, []);
+    });
+}
+
 /// Somebody whose lease is taken, and what of the same content is put under the new one, before the
 /// request that `at` picks.
 fn overtaken(at: impl Fn(Op) -> bool + Send + Sync + 'static) -> Option<Result<()>> {

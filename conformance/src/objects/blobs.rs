@@ -1,12 +1,13 @@
 //! The law of blobs whose requests are spoiled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
 use sessionlog_core::{BlobId, BlobInfo, Error, ErrorKind, FencingToken};
 
 use super::explore::search;
 use super::play::{Play, odd};
+use super::request::Fault;
 use super::works::{happened, usual};
 use crate::bench::{Ask, Bench};
 use crate::breach::{Held, ensure, ensure_eq};
@@ -25,6 +26,8 @@ struct Blobs<'a> {
     play: &'a Play<'a>,
     life: usize,
     fates: BTreeMap<Vec<u8>, Fate>,
+    /// Those of which nobody knows whether a put of them is still to happen.
+    open: BTreeSet<Vec<u8>>,
 }
 
 impl Blobs<'_> {
@@ -40,8 +43,13 @@ impl Blobs<'_> {
                 ensure_eq!(info.id, BlobId::of(content), "the name of a blob");
                 Fate::There
             }
-            Err(ErrorKind::Indeterminate) if before != Fate::There => Fate::Unknown,
-            Err(ErrorKind::Indeterminate) => before,
+            Err(ErrorKind::Indeterminate) => {
+                self.open.insert(content.to_vec());
+                match before {
+                    Fate::There => before,
+                    _ => Fate::Unknown,
+                }
+            }
             // It did not happen.
             Err(ErrorKind::Unavailable) if self.play.may_fail() => before,
             Err(_) => return Err(odd("the put of a blob", &put)),
@@ -57,6 +65,7 @@ impl Blobs<'_> {
         let removed = self.play.bounded(client, removing).await?;
         let before = self.fate(content);
         let fate = match removed.as_ref().map_err(Error::kind) {
+            Ok(()) if self.is_late(content) => Fate::Unknown,
             Ok(()) => Fate::Gone,
             Err(ErrorKind::Fenced { .. }) if token.is_some() => before,
             Err(ErrorKind::Indeterminate) if before != Fate::Gone => Fate::Unknown,
@@ -66,6 +75,14 @@ impl Blobs<'_> {
         };
         self.fates.insert(content.to_vec(), fate);
         Ok(())
+    }
+
+    /// Whether a put may happen behind a removal that was asked for behind it: a request of it that
+    /// was not answered is perhaps still on its way.
+    fn is_late(&self, content: &[u8]) -> bool {
+        let faults = self.play.conductor.faults();
+        let late = |fault: &Fault| matches!(fault, Fault::Late(_));
+        self.open.contains(content) && faults.values().any(late)
     }
 
     fn fate(&self, content: &[u8]) -> Fate {
@@ -118,6 +135,7 @@ pub(crate) async fn a01_object_faults_leave_blobs_whole_or_absent(bench: &Bench)
             play,
             life,
             fates: BTreeMap::new(),
+            open: BTreeSet::new(),
         };
         let (small, large) = (noise(1, 10), noise(2, 5_000));
         blobs.put(0, &small, old).await?;

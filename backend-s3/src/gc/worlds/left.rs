@@ -48,6 +48,7 @@ pub(super) async fn check(bucket: &Bucket) -> Held {
             // One copy of each.
             Named::Of(_, Part::Blob(of, id)) => Some(*of) == life && once.insert(*id),
             Named::Of(_, Part::Snapshot(of)) => Some(*of) == life,
+            Named::Of(_, Part::Doubt(..)) => false,
             Named::Marker(session) => Some(session.incarnation) == life,
             Named::Notice(..) | Named::Probe => false,
         };
