@@ -130,6 +130,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_the_header_of_its_first_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let missing = of_file(&path).unwrap_err();
+        assert_eq!(*missing.kind(), sessionlog_core::ErrorKind::Unavailable);
+        let header = Header {
+            session: SessionRef::fresh(SessionId::new("s").unwrap()),
+            created: Timestamp::now(),
+        };
+        std::fs::write(&path, [&header.encode()[..], b"{}\n"].concat()).unwrap();
+        assert_eq!(of_file(&path).unwrap(), Some(header));
+        std::fs::write(&path, "{}\n").unwrap();
+        assert_eq!(of_file(&path).unwrap(), None);
+    }
+
+    #[test]
     fn a_newer_format_is_named() {
         let error = Header::read(b"{\"sessionlog\":7,\"x\":1}\n").unwrap_err();
         let message = error.to_string();

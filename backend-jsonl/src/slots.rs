@@ -59,7 +59,7 @@ impl Slots {
     /// `Corrupt` if neither slot is whole, or the file is missing although a lease was granted.
     pub(crate) fn read(dir: &SessionDir) -> Result<Self> {
         let path = dir.join(LEASE);
-        let mut bytes = [0; 2 * SLOT + 1];
+        let mut bytes = [0; 2 * SLOT];
         let mut read = || open_read(&path).and_then(|file| read_at(&file, &mut bytes, 0));
         let missing = |e: &std::io::Error| e.kind() == Io::NotFound;
         let found = match read() {
@@ -80,7 +80,6 @@ impl Slots {
             Err(e) => return Err(failed("read", &path)(e)),
         }
         let (first, second) = bytes.split_at(SLOT);
-        let second = second.get(..SLOT).unwrap_or_default();
         let slots = Self {
             there: true,
             grants: [first, second].map(|slot| Grant::decode(slot, dir.seed())),
@@ -273,16 +272,20 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_not_called_missing() {
-        let (_root, dir) = session();
-        std::fs::write(dir.join(LEASE_LOCK), "").unwrap();
-        let missing = Slots::read(&dir).unwrap_err();
-        assert!(missing.is_corrupt(), "{missing}");
-        #[cfg(unix)]
-        {
-            // A link is never followed.
-            std::os::unix::fs::symlink(dir.path(), dir.join(LEASE)).unwrap();
-            let unread = Slots::read(&dir).unwrap_err();
-            assert!(!unread.is_corrupt(), "{unread}");
+        for granted in [true, false] {
+            let (_root, dir) = session();
+            if granted {
+                std::fs::write(dir.join(LEASE_LOCK), "").unwrap();
+                let missing = Slots::read(&dir).unwrap_err();
+                assert!(missing.is_corrupt(), "{missing}");
+            }
+            #[cfg(unix)]
+            {
+                // A link is never followed.
+                std::os::unix::fs::symlink(dir.path(), dir.join(LEASE)).unwrap();
+                let unread = Slots::read(&dir).unwrap_err();
+                assert!(!unread.is_corrupt(), "{unread}");
+            }
         }
     }
 }

@@ -95,16 +95,14 @@ fn gapless(text: &Bytes, filler: usize, mut head: Head, session: &SessionId) -> 
         });
         match line {
             // A commit that had come to its end would not be in the rest.
-            Some(line) if due.is_none() && start > 0 => {
-                drop(line);
-                return damaged(start, FOREIGN);
+            Some(_) if due.is_none() && start > 0 => return damaged(start, FOREIGN),
+            Some(line) if head.verify(session, &line.event).is_ok() => {
+                due = (!line.part.is_last()).then(|| line.part.next());
             }
-            Some(line) if head.verify(session, &line.event).is_err() => {
-                return damaged(start, MISMATCH);
-            }
-            Some(line) => due = (!line.part.is_last()).then(|| line.part.next()),
+            Some(_) if end < text.len() || filler > 0 => return damaged(start, MISMATCH),
             None if end < text.len() => return damaged(start, NO_EVENT),
-            None => {
+            // A payload can have the look of a line's end in it, and be cut there.
+            _ => {
                 let fragment = text.get(start..).unwrap_or_default();
                 // Before newlines, only a line that does not look whole can have been cut.
                 let is_cut = filler == 0 || sum_of(fragment).is_none();

@@ -131,6 +131,25 @@ fn every_flipped_bit_of_a_commit_is_found() {
 }
 
 #[test]
+fn a_payload_with_lines_has_one_form_as_text() {
+    let mut out = Vec::new();
+    let payload = b"{\n\r\t\"\\\x00\x1f\x20\x7f\xc3\xa4";
+    escape(&mut out, payload);
+    assert_eq!(out, b"{\\n\\r\\t\\\"\\\\\\u0000\\u001f\x20\x7f\xc3\xa4");
+    assert_eq!(unescape(&out).as_deref(), Some(&payload[..]));
+    for other in [&b"\\n\\u000a"[..], b"\\n\\/", b"\\n\\", b"no line"] {
+        assert_eq!(unescape(other), None, "{other:?}");
+    }
+}
+
+#[test]
+fn the_longest_kind_is_read() {
+    let kind = Kind::new(&"k".repeat(Kind::MAX_LEN)).unwrap();
+    let (sealed, bytes) = lines(vec![NewEvent::json(kind, "{}").unwrap()]);
+    assert_eq!(read(bytes), Some(sealed));
+}
+
+#[test]
 fn numbers_have_one_form() {
     for n in [0, 7, 10, 12345, u64::MAX] {
         let mut out = Vec::new();

@@ -51,6 +51,31 @@ fn one_commit_cut_at_any_byte_is_torn() {
     }
 }
 
+/// The payload ends as a line does, and the write was cut right behind it.
+#[test]
+fn a_payload_with_the_look_of_a_checksum_was_once_damage_when_it_was_cut() {
+    let mut whole = Vec::new();
+    let text = r#"{"a":1,"sum":"0123456789abcdef"}"#;
+    let new = NewEvent::json(Kind::from_static("message"), text).unwrap();
+    encode(&mut whole, &genesis().seal(new), Part::ALONE);
+    for cut in 1..whole.len() {
+        assert_eq!(rest(whole[..cut].to_vec(), 150), Rest::Torn, "{cut}");
+    }
+    let cut = memchr::memmem::find(&whole, text.as_bytes()).unwrap() + text.len();
+    let mut bytes = whole[..cut].to_vec();
+    bytes.push(b'\n');
+    assert_eq!(rest(bytes.clone(), 150), damaged(0, MISMATCH));
+    bytes.push(b'x');
+    assert_eq!(rest(bytes, 150), damaged(0, MISMATCH));
+}
+
+#[test]
+fn a_whole_commit_before_another_line_is_no_torn_tail() {
+    let first = commits(&[1], 40).len();
+    let whole = commits(&[1, 1], 40);
+    assert_eq!(rest(whole, 150), damaged(first, FOREIGN));
+}
+
 #[test]
 fn two_commits_are_not_torn_but_damaged() {
     let whole = commits(&[2, 2], 100);
@@ -192,17 +217,37 @@ fn every_flipped_bit_of_a_payload_with_lines_is_damage() {
 }
 
 #[test]
+fn a_line_beside_a_lost_sector_that_was_written_is_looked_at() {
+    let (line, lost) = ([b'x'; 511], [0; 512]);
+    let before = [&line[..], b"\n", &lost, b"y"].concat();
+    assert_eq!(rest(before, 512), damaged(0, NO_EVENT));
+    let behind = [&lost[..], b"\nxx\ny"].concat();
+    assert_eq!(rest(behind, 512), damaged(513, NO_EVENT));
+    // An empty line is space only if nothing but space follows.
+    let empty = [&lost[..], b"\n\nx"].concat();
+    assert_eq!(rest(empty, 512), damaged(513, NO_EVENT));
+}
+
+#[test]
+fn a_line_that_is_no_event_before_another_is_damage() {
+    // An escape that the end of a line follows: as a beginning it could go on.
+    let mut bytes = commits(&[1], 40);
+    let at = bytes.len() - 40;
+    bytes[at..at + 2].copy_from_slice(b"\\\n");
+    assert_eq!(rest(bytes[..at + 10].to_vec(), 150), damaged(0, NO_EVENT));
+}
+
+#[test]
 fn bytes_of_others_are_damage() {
-    for bytes in [
-        &b"garbage"[..],
-        b"garbage\n",
-        b"\n\n{\"seq\":0",
-        b"{\"seq\":1,\"id\"",
-        b"x\0\0",
+    for (bytes, what) in [
+        (&b"garbage"[..], FOREIGN),
+        (b"garbage\n", FOREIGN),
+        (b"\n\n{\"seq\":0", NO_EVENT),
+        (b"{\"seq\":1,\"id\"", NO_EVENT),
     ] {
-        let found = rest(bytes.to_vec(), 150);
-        assert!(matches!(found, Rest::Damaged { .. }), "{bytes:?}");
+        assert_eq!(rest(bytes.to_vec(), 150), damaged(0, what), "{bytes:?}");
     }
+    assert_eq!(rest(b"x\0\0".to_vec(), 150), damaged(1, NULS));
     assert_eq!(rest(vec![b'\n'; 5000], 150), Rest::Empty);
     assert_eq!(rest(vec![0; 5000], 150), Rest::Torn);
 }
