@@ -103,13 +103,12 @@ impl Writer {
         let range = self.session.append_if(events, condition).await?;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let before = self.uncarded.fetch_add(bytes, Ordering::Relaxed);
-        if before < CARD_EVERY && before.saturating_add(bytes) >= CARD_EVERY {
-            self.uncarded.store(0, Ordering::Relaxed);
+        let is_due = before.saturating_add(bytes) >= CARD_EVERY;
+        // One of all that append at once.
+        if is_due && self.uncarded.swap(0, Ordering::Relaxed) >= CARD_EVERY {
             // A card is derived: that it could not be saved must not fail an append that is
-            // durable. The next list folds a longer tail, the next save tries again.
-            if self.save_card().await.is_err() {
-                self.uncarded.fetch_add(bytes, Ordering::Relaxed);
-            }
+            // durable. The next list folds a longer tail, and so many bytes later it is tried again.
+            self.save_card().await.ok();
         }
         Ok(range)
     }

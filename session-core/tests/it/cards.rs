@@ -3,7 +3,7 @@
 use sessionlog_core::transcript::kinds;
 use sessionlog_core::*;
 
-use crate::wrapper::message;
+use crate::wrapper::{Wrapper, message};
 
 fn event(kind: Kind, json: &'static str) -> NewEvent {
     NewEvent::json(kind, json).unwrap()
@@ -85,6 +85,29 @@ fn a_list_follows_the_log_and_not_the_saved_card() {
         session.append(vec![message("b")]).await.unwrap();
         let listed = store.cards().await.unwrap().remove(0);
         assert_eq!(listed.card.unwrap().prompts, 2);
+    });
+}
+
+#[test]
+fn a_card_that_could_not_be_saved_once_was_never_tried_again() {
+    pollster::block_on(async {
+        let backend = Wrapper::default();
+        let store = Store::new(backend.clone());
+        let session = store.create("s".parse().unwrap()).await.unwrap();
+        let request = LeaseRequest::new(Owner::new("t").unwrap());
+        let writer = session.acquire(request).await.unwrap();
+        backend.refused_and_saved.lock().unwrap().0 = 1;
+        // Each of them is more than a card may lag behind.
+        let large = "x".repeat(300 << 10);
+        for saved in 0..3 {
+            writer.append_one(message(&large)).await.unwrap();
+            assert_eq!(*backend.refused_and_saved.lock().unwrap(), (0, saved));
+        }
+        for saved in [2, 3] {
+            let half = message(&large[..150 << 10]);
+            writer.append_one(half).await.unwrap();
+            assert_eq!(*backend.refused_and_saved.lock().unwrap(), (0, saved));
+        }
     });
 }
 

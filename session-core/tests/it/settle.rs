@@ -38,6 +38,14 @@ fn an_outcome_that_stays_unknown_is_said_to_be_unknown() {
 }
 
 #[test]
+fn a_conflict_behind_a_lost_request_settles_it() {
+    let (outcome, tail, tries) = appended_once(&[Fault::Overtaken, Fault::RequestLost]);
+    let tail_told = ErrorKind::Conflict { tail: SeqNum::ZERO };
+    assert_eq!(*outcome.unwrap_err().kind(), tail_told);
+    assert_eq!((tail, tries), (0, 2));
+}
+
+#[test]
 fn a_storage_that_is_gone_behind_a_lost_answer_once_meant_that_nothing_happened() {
     use Fault::{AnswerLost, Unreachable};
     let (range, tail, tries) = appended_once(&[Unreachable, AnswerLost]);

@@ -1,4 +1,4 @@
-//! A backend around `Memory` whose reads and appends can be made to misbehave.
+//! A backend around `Memory` whose reads, appends and saves can be made to misbehave.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     RequestLost,
     /// It is not applied: the storage can't be reached.
     Unreachable,
+    /// It is not applied: another one came first.
+    Overtaken,
 }
 
 type Tamper = Arc<dyn Fn(&mut Vec<Event>) + Send + Sync>;
@@ -28,6 +30,8 @@ pub(crate) struct Wrapper {
     pub(crate) faults: Arc<Mutex<Vec<Fault>>>,
     pub(crate) appends: Arc<Mutex<u32>>,
     pub(crate) tamper: Option<Tamper>,
+    /// How many snapshots are still refused, and how many were saved.
+    pub(crate) refused_and_saved: Arc<Mutex<(u32, u32)>>,
 }
 
 impl Wrapper {
@@ -72,6 +76,10 @@ impl EventLog for Wrapper {
             None => self.inner.append(session, events, condition).await,
             Some(Fault::RequestLost) => lost,
             Some(Fault::Unreachable) => Err(Error::unavailable("no storage")),
+            Some(Fault::Overtaken) => Err(Error::new(
+                ErrorKind::Conflict { tail: SeqNum::ZERO },
+                "another came first",
+            )),
             Some(Fault::AnswerLost) => self
                 .inner
                 .append(session, events, condition)
@@ -111,6 +119,14 @@ impl SnapshotStore for Wrapper {
         snapshot: Snapshot,
         token: Option<FencingToken>,
     ) -> Result<()> {
+        {
+            let (refused, saved) = &mut *self.refused_and_saved.lock().unwrap();
+            if *refused > 0 {
+                *refused -= 1;
+                return Err(Error::unavailable("no storage"));
+            }
+            *saved += 1;
+        }
         self.inner.save(session, snapshot, token).await
     }
     async fn latest(
