@@ -37,8 +37,8 @@ impl Grant {
     /// The grant in a slot of the session with that seed, or in one that was written when the
     /// checksum did not yet say whose it is.
     fn decode(slot: &[u8], seed: Sum) -> Option<Self> {
-        let line = std::str::from_utf8(slot).ok()?.trim_end();
-        let grant: Self = serde_json::from_str(line).ok()?;
+        let line = slot.trim_ascii_end();
+        let grant: Self = serde_json::from_slice(line).ok()?;
         let mut seeds = [seed, Sum::from_u64(0)].into_iter();
         let whole = seeds.any(|seed| grant.encode(seed).is_some_and(|whole| whole == slot));
         whole.then_some(grant)

@@ -46,18 +46,15 @@ pub(crate) struct Checksum(pub(crate) u32, pub(crate) u32);
 
 impl Checksum {
     pub(crate) fn then(self, bytes: &[u8], big: bool) -> Self {
-        let mut words = bytes.chunks_exact(4).map(|word| {
-            let word = word.try_into().unwrap_or_default();
-            if big {
-                u32::from_be_bytes(word)
-            } else {
-                u32::from_le_bytes(word)
-            }
-        });
+        let word = |bytes: &[u8; 4]| match big {
+            true => u32::from_be_bytes(*bytes),
+            false => u32::from_le_bytes(*bytes),
+        };
         let Self(mut a, mut b) = self;
-        while let (Some(x), Some(y)) = (words.next(), words.next()) {
-            a = a.wrapping_add(x).wrapping_add(b);
-            b = b.wrapping_add(y).wrapping_add(a);
+        for pair in bytes.as_chunks::<8>().0 {
+            let ([x @ .., _, _, _, _], [_, _, _, _, y @ ..]) = (pair, pair);
+            a = a.wrapping_add(word(x)).wrapping_add(b);
+            b = b.wrapping_add(word(y)).wrapping_add(a);
         }
         Self(a, b)
     }
@@ -100,20 +97,19 @@ fn walk(file: &File, known: &[Known]) -> io::Result<Option<u64>> {
                 .then(data.unwrap_or_default(), big)
         };
         let stored = two(&frame, 16);
-        // Written behind the frame before it: that one's own sum may be what is damaged, or its data.
-        // What a torn transaction left behind the end of a newer one belongs to no frame before it.
-        let follows = behind(sum) == stored || behind(before) == stored;
         sum = behind(sum);
-        before = stored;
         if bad.is_none() && (!ours || sum != stored) {
             bad = Some(offset);
         }
         if bad.is_some() && ours {
-            if committed && follows {
+            // Written behind the frame before it: that one's own sum may be what is damaged, or its data.
+            // What a torn transaction left behind the end of a newer one belongs to no frame before it.
+            if committed && (sum == stored || behind(before) == stored) {
                 return Ok(bad.filter(|_| still()));
             }
             committed = word(&frame, 4) > 0;
         }
+        before = stored;
         offset += FRAME + page;
     }
     let end = bad.unwrap_or(offset);
