@@ -1,10 +1,12 @@
 //! Everything that can be read of a store, for comparing.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use futures_util::TryStreamExt;
 use sessionlog_core::{
-    BlobId, BlobInfo, Event, Head, Kind, Liveness, SeqNum, SessionId, SessionRef, Snapshot,
+    BlobId, BlobInfo, Event, Head, Kind, Liveness, NewEvent, SeqNum, SessionId, SessionRef,
+    Snapshot,
 };
 
 use crate::bench::{Ask, Handle};
@@ -117,6 +119,35 @@ impl Session {
             blobs,
             holder,
         })
+    }
+
+    /// The log behind an append of these.
+    pub(crate) fn append(&mut self, new: Vec<NewEvent>) {
+        for event in new {
+            self.events.push(self.head.seal(event));
+        }
+    }
+
+    /// The log behind a batch that was sent again and that stands, as was answered, in this range:
+    /// where it was, or at the end if it was nowhere.
+    pub(crate) fn settle(&mut self, batch: Vec<NewEvent>, range: Range<SeqNum>) -> Held {
+        let id = &self.life.id;
+        let ours = |event: &&Event| batch.iter().any(|new| new.id == event.id);
+        let there: Vec<&Event> = self.events.iter().filter(ours).collect();
+        let was = there.first().map_or(self.head.tail, |first| first.seq);
+        let until = SeqNum::new(was.get() + batch.len() as u64);
+        ensure_eq!(range, was..until, "where a repeated batch of {id} stands");
+        if there.is_empty() {
+            self.append(batch);
+            return Ok(());
+        }
+        let same = there.len() == batch.len() && there.iter().zip(&batch).all(|(e, n)| e.holds(n));
+        ensure_eq!(
+            same,
+            true,
+            "whether a repeated batch of {id} is there whole"
+        );
+        Ok(())
     }
 
     /// A breach unless the other session is the same in that part.
