@@ -1,7 +1,7 @@
 //! How many power losses are looked at: each is a folder that is written, opened, read as a whole, checked,
 //! written on, and opened twice more.
 //!
-//! `cargo bench -p sessionlog-conformance --bench images`
+//! `cargo bench -p sessionlog-conformance --bench images`; of one backend alone with `-- JSONL`.
 
 use std::fs;
 use std::time::Instant;
@@ -40,24 +40,38 @@ fn main() {
 
 #[expect(clippy::print_stdout, reason = "the numbers are the output")]
 fn measure<S: Subject>(name: &str) {
-    let (began, used) = (Instant::now(), cores());
+    let mut wanted = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .peekable();
+    if wanted.peek().is_some() && !wanted.any(|only| only == name) {
+        return;
+    }
+    let (began, [own, kernel]) = (Instant::now(), cores());
     let options = Options::new(Budget::Default);
     let report = run_some::<S>(&options, |law| law.level == Level::Power);
-    let (seconds, used) = (began.elapsed().as_secs_f64(), cores() - used);
+    let seconds = began.elapsed().as_secs_f64();
+    let [all, of_it] = cores();
+    let (own, kernel) = (all - own, of_it - kernel);
     let images = |o: &sessionlog_conformance::Outcome| o.sometimes.get("power losses").copied();
     let images: u64 = report.outcomes.iter().filter_map(images).sum();
     let many = f64::from(u32::try_from(images).unwrap_or(u32::MAX));
     println!(
-        "{name:<8} {images:>6} power losses, {:>6.0} a second, {:>6.0} a second of one core",
+        "{name:<8} {images:>6} power losses, {:>6.0} a second, {:>6.0} a second of one core, of which \
+         the kernel has {:.0} %",
         many / seconds,
-        many / used
+        many / (own + kernel),
+        100.0 * kernel / (own + kernel)
     );
 }
 
-/// The seconds of cores that this process has used; the kernel counts hundredths.
-fn cores() -> f64 {
+/// The seconds of cores that this process has used, itself and in the kernel, which counts hundredths.
+fn cores() -> [f64; 2] {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(") ").next().unwrap_or_default();
-    let ticks = fields.split(' ').skip(11).take(2);
-    ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
+    let mut ticks = fields
+        .split(' ')
+        .skip(11)
+        .map(|n| n.parse::<f64>().unwrap_or_default() / 100.0);
+    [(); 2].map(|()| ticks.next().unwrap_or_default())
 }
