@@ -194,7 +194,7 @@ pub fn look(path: &Path) -> Result<Option<Look>> {
     let invalid = |what: &str| Error::invalid(format!("{what}: {}", path.display()));
     match Look::at(path) {
         Ok(found) if found.is_file => Ok(Some(found)),
-        Ok(_) => Err(invalid("the path of a store is a link or no file")),
+        Ok(_) => Err(invalid("the path of a store is a link, or not a file")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
             Err(invalid("part of the path of the store is a file").with_source(e))
