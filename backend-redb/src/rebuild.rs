@@ -10,7 +10,7 @@ use redb::{
 };
 use sessionlog_core::{Error, Place, Result, SessionId};
 use sessionlog_local::files::{failed as os_failed, sync_dir, unique};
-use sessionlog_local::gaps::{Want, around};
+use sessionlog_local::gaps::{Way, around};
 
 use crate::Redb;
 use crate::engine::Open;
@@ -200,7 +200,7 @@ fn both_ways<K: Key + 'static, V: Value + 'static, A: PartialEq, B>(
 }
 
 /// Carries the rows of a session over. There is one at each key before `tail`: where none is found,
-/// the tree is damaged.
+/// the tree is damaged. They are met in order: some can be found from the one before, and by no search.
 fn carry(
     read: &ReadTransaction,
     txn: &WriteTransaction,
@@ -209,43 +209,46 @@ fn carry(
     tail: u64,
 ) -> Result<()> {
     let mut new = txn.open_table(table).map_err(failed(WRITE))?;
-    around(0, |from, want| {
-        let found = unpanicked(READ, || {
+    let range = |from: u64| {
+        unpanicked(READ, || {
             let old = read.open_table(table).map_err(failed(READ))?;
-            let mut rows = old
-                .range((number, from)..=(number, u64::MAX))
-                .map_err(failed(READ))?;
+            let keys = (number, from)..=(number, u64::MAX);
+            old.range(keys).map_err(failed(READ))
+        })
+    };
+    // A row's position and what `own` takes of it, or none where none has to be.
+    fn next<T>(
+        rows: &mut redb::Range<'_, (u64, u64), Raw>,
+        (number, from, tail): (u64, u64, u64),
+        own: impl Fn(&[u8]) -> T,
+    ) -> Result<Option<(u64, T)>> {
+        let corrupt = |what| Err(Error::corrupt(Place::file(FILE), what));
+        let row = unpanicked(READ, || {
             let row = rows.next().transpose().map_err(failed(READ))?;
-            let row = row.map(|(key, value)| {
-                let bytes = (want == Want::Entry).then(|| value.value().to_vec());
-                (key.value(), bytes)
-            });
-            // The row behind it may be found from here, and by no search.
-            let behind = rows.next().filter(|_| want == Want::Entry);
-            let behind = behind.and_then(std::result::Result::ok);
-            let behind = behind.map(|(key, value)| (key.value(), value.value().to_vec()));
-            Ok(row.map(|(key, bytes)| (key, bytes, behind)))
+            Ok(row.map(|(key, value)| (key.value(), own(value.value()))))
         })?;
-        let Some(((of, seq), bytes, behind)) = found else {
-            if from < tail {
-                return Err(Error::corrupt(Place::file(FILE), "rows are missing"));
-            }
-            return Ok(None);
-        };
-        if of != number || seq < from {
-            let what = "the keys of a page are not what was written";
-            return Err(Error::corrupt(Place::file(FILE), what));
+        match row {
+            Some(((of, seq), value)) if of == number => Ok(Some((seq, value))),
+            Some(_) => corrupt("the keys of a page are not what was written"),
+            None if from < tail => corrupt("rows are missing"),
+            None => Ok(None),
         }
-        if let Some(bytes) = bytes {
-            new.insert((number, seq), bytes.as_slice())
+    }
+    let walk = |way: &mut Way| {
+        let mut rows = range(way.next())?;
+        while let Some((seq, value)) = next(&mut rows, (number, way.next(), tail), <[u8]>::to_vec)?
+        {
+            way.at(seq)?;
+            new.insert((number, seq), value.as_slice())
                 .map_err(failed(WRITE))?;
         }
-        if let Some((key, bytes)) = behind.filter(|((of, next), _)| *of == number && *next > seq) {
-            new.insert(key, bytes.as_slice()).map_err(failed(WRITE))?;
-        }
-        Ok(Some(seq))
-    })
-    .map(drop)
+        Ok(())
+    };
+    let first = |from| {
+        let row = next(&mut range(from)?, (number, from, tail), |_| ())?;
+        Ok(row.map(|(seq, ())| seq))
+    };
+    around(0, walk, first).map(drop)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use sessionlog_core::{
 };
 
 use crate::desk::{Work, row};
-use crate::fault::failed;
+use crate::fault::{disorder, failed};
 use crate::schema::{event_key, seq_of};
 use crate::session::SessionRow;
 
@@ -110,6 +110,9 @@ pub(crate) fn chunk(
             let why = "the event's row is not what was written";
             return Err(damaged(of, next(&events), why));
         };
+        if event.seq < next(&events) {
+            return Err(fault(&events)(disorder()));
+        }
         if events.is_empty() {
             let wanted = usize::try_from(span(range)).unwrap_or(usize::MAX);
             let each = data.len().saturating_add(64);

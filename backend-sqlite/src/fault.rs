@@ -58,3 +58,10 @@ pub(crate) fn kind(error: &rusqlite::Error) -> Kind {
         _ => Kind::Io,
     }
 }
+
+/// The error for a row that is not where its key belongs: what is read on from there might come again
+/// and again.
+pub(crate) fn disorder() -> rusqlite::Error {
+    let code = ffi::Error::new(ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(code, Some("the rows are out of order".into()))
+}

@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::types::Value;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use sessionlog_core::{Error, Result, SessionId, SessionRef};
 use sessionlog_local::files::{create_new, failed as io_failed, sync_dir, unique};
-use sessionlog_local::gaps::{Want, around};
+use sessionlog_local::gaps::{Way, around};
 
 use crate::commit::{Held, checkpoint};
 use crate::connect;
 use crate::create::{self, NEW};
 use crate::desk::Desk;
-use crate::fault::{Kind, failed, kind};
+use crate::fault::{Kind, disorder, failed, kind};
 use crate::session::SessionRow;
 use crate::store::Sqlite;
 
@@ -132,45 +132,56 @@ fn build(old: &Connection, path: &Path) -> Result<Connection> {
     Ok(new)
 }
 
-/// Carries the rows of a table over.
+/// Carries the rows of a table over. They are met in order from the first one on: what a damaged page
+/// says of where its neighbours begin misleads a search alone.
 fn carry(old: &Connection, new: &Connection, table: &str, key: &str) -> Result<()> {
-    let tail = format!("FROM {table} NOT INDEXED WHERE {key} >= ?1 ORDER BY {key} LIMIT 1");
-    let (keys, entries) = (format!("SELECT {key} {tail}"), format!("SELECT * {tail}"));
-    let read = |sql: &str, from: i64| {
-        let mut statement = old.prepare_cached(sql)?;
-        let columns = statement.column_count();
-        let row = statement.query_row([from], |row| {
-            (0..columns)
-                .map(|n| row.get(n))
-                .collect::<Result<Vec<Value>, _>>()
-        });
-        row.optional()
+    let read = || failed("read", table);
+    let from = |key: u64| i64::try_from(key).unwrap_or(i64::MAX);
+    let tail = format!("FROM {table} NOT INDEXED WHERE {key} >= ?1 ORDER BY {key}");
+    let (entries, keys) = (
+        format!("SELECT {key}, * {tail}"),
+        format!("SELECT {key} {tail} LIMIT 1"),
+    );
+    let walk = |way: &mut Way| {
+        let mut statement = old.prepare_cached(&entries).map_err(read())?;
+        let columns = 1..statement.column_count();
+        let mut rows = statement.query([from(way.next())]).map_err(read())?;
+        while let Some(row) = rows.next().map_err(read())? {
+            let key = key_of(row).map_err(read())?;
+            way.at(key)?;
+            let values = columns.clone().map(|n| row.get_ref(n));
+            let values = values.collect::<rusqlite::Result<_>>().map_err(read())?;
+            insert(new, table, values)?;
+        }
+        Ok(())
     };
-    let put = |row: &[Value]| {
-        let marks = vec!["?"; row.len()].join(", ");
-        let sql = format!("INSERT OR IGNORE INTO {table} VALUES ({marks})");
-        let put = new.prepare_cached(&sql);
-        match put.and_then(|mut put| put.execute(params_from_iter(row))) {
-            // A value of another type: the row was damaged within its page.
-            Err(error) if kind(&error) == Kind::Row => Ok(()),
-            put => put.map(drop).map_err(failed("write", "the new database")),
-        }
+    let first = |key| {
+        let mut statement = old.prepare_cached(&keys).map_err(read())?;
+        let found = statement.query_row([from(key)], key_of);
+        found.optional().map_err(read())
     };
-    around(0, |from, want| {
-        let from = i64::try_from(from).unwrap_or(i64::MAX);
-        let sql = if want == Want::Key { &keys } else { &entries };
-        let Some(row) = read(sql, from).map_err(failed("read", table))? else {
-            return Ok(None);
-        };
-        if want == Want::Entry {
-            put(&row)?;
-        }
-        match row.first() {
-            Some(Value::Integer(key)) => Ok(u64::try_from(*key).ok()),
-            _ => Ok(None),
-        }
-    })
-    .map(drop)
+    around(0, walk, first).map(drop)
+}
+
+/// The key of a row, its first column. There is none below zero.
+fn key_of(row: &Row<'_>) -> rusqlite::Result<u64> {
+    u64::try_from(row.get::<_, i64>(0)?).map_err(|_| disorder())
+}
+
+fn insert(new: &Connection, table: &str, row: Vec<ValueRef<'_>>) -> Result<()> {
+    let row = row.into_iter().map(ToSqlOutput::Borrowed);
+    let marks = vec!["?"; row.len()].join(", ");
+    let sql = format!("INSERT OR IGNORE INTO {table} VALUES ({marks})");
+    let inserted = new
+        .prepare_cached(&sql)
+        .and_then(|mut statement| statement.execute(params_from_iter(row)));
+    match inserted {
+        // A value of another type: the row was damaged within its page.
+        Err(error) if kind(&error) == Kind::Row => Ok(()),
+        inserted => inserted
+            .map(drop)
+            .map_err(failed("write", "the new database")),
+    }
 }
 
 /// Makes rows for sessions and blobs of which only the index still knows. Such a session has lost its

@@ -9,7 +9,7 @@ use sessionlog_core::{
     Snapshots, fence,
 };
 
-use crate::fault::failed;
+use crate::fault::{disorder, failed};
 use crate::session::SessionRow;
 use crate::store::Sqlite;
 
@@ -153,6 +153,9 @@ impl Scan {
                 let number = row.get(0).map_err(failed("scan", TABLE))?;
                 if number == last {
                     continue;
+                }
+                if number < last {
+                    return Err(failed("scan", TABLE)(disorder()));
                 }
                 if bytes >= CHUNK_BYTES {
                     break;

@@ -9,7 +9,7 @@ use sessionlog_core::{
 use sessionlog_local::gaps::behind;
 
 use crate::event::{self, TABLE, envelope, payload};
-use crate::fault::failed;
+use crate::fault::{disorder, failed};
 use crate::schema::{event_key, seq_of};
 use crate::session::SessionRow;
 use crate::store::Sqlite;
@@ -347,12 +347,6 @@ fn after(event: &Event) -> Anchor {
         sum: event.sum,
         top: Some(event.top()),
     }
-}
-
-/// The error for a row that is not where its key belongs: the walk might come to it again and again.
-fn disorder() -> rusqlite::Error {
-    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    rusqlite::Error::SqliteFailure(code, Some("the rows are out of order".into()))
 }
 
 /// Rows of a session from a position on, until `each` has enough.
