@@ -171,14 +171,6 @@ fn a_damaged_page_costs_what_was_on_it_and_nothing_else() {
     assert!(losses > 4 && mended > 12, "{losses} of {mended}");
 }
 
-/// Where the keys begin by which a page above others says what is in which of them.
-fn separators(page: &[u8]) -> Vec<usize> {
-    assert_eq!(page[0], 5, "a page of a table above others");
-    let word = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
-    // Each cell is the number of a page and a key.
-    (0..word(3)).map(|n| word(12 + 2 * n) + 4).collect()
-}
-
 #[test]
 fn a_key_that_misleads_searches_ends_them_and_costs_nothing() {
     let whole = whole();
@@ -186,7 +178,11 @@ fn a_key_that_misleads_searches_ends_them_and_costs_nothing() {
     write(&dir, &whole.bytes);
     let root = *roots(&dir).get("event").unwrap();
     let all: usize = whole.sessions.values().map(|c| c.events.len()).sum();
-    let places = separators(&whole.bytes[root * PAGE..(root + 1) * PAGE]);
+    // A page above others: each of its cells is the number of a page and the last key that is there.
+    let page = &whole.bytes[root * PAGE..(root + 1) * PAGE];
+    assert_eq!(page[0], 5);
+    let word = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
+    let places: Vec<_> = (0..word(3)).map(|n| word(12 + 2 * n) + 4).collect();
     assert!(places.len() > 3, "{places:?}");
     for (n, at) in places.iter().enumerate().step_by(places.len() / 4) {
         // The position in the log, or the number of the session.
