@@ -111,3 +111,47 @@ impl Life {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Jsonl, Options};
+    use sessionlog_core::{ErrorKind, EventLog, SessionRef};
+    use sessionlog_testkit::{block_on, create, id};
+    use std::fs;
+
+    /// Somebody else may do any of this between the look for a session and its lock.
+    #[test]
+    fn what_became_of_a_log_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Jsonl::open(dir.path(), Options::default()).unwrap();
+        let session = create(&store, "s");
+        let life = store.life(&session).unwrap();
+        let folder = dir.path().join("s");
+        let log = folder.join("events.jsonl");
+        let bytes = fs::read(&log).unwrap();
+        assert_eq!(life.is_current().unwrap(), bytes.len() as u64);
+
+        // Another file with the same log, the log of another life, and none.
+        let replace = |bytes: &[u8]| {
+            fs::write(folder.join("new"), bytes).unwrap();
+            fs::rename(folder.join("new"), &log).unwrap();
+        };
+        replace(&bytes);
+        assert!(life.is_current().unwrap_err().is_corrupt());
+        let other = Jsonl::open(dir.path().join("other"), Options::default()).unwrap();
+        block_on(other.create(&SessionRef::fresh(id("s")))).unwrap();
+        replace(&fs::read(other.path().join("s/events.jsonl")).unwrap());
+        assert!(life.is_current().unwrap_err().is_not_found());
+        replace(b"");
+        assert!(life.is_current().unwrap_err().is_corrupt());
+
+        fs::remove_file(&log).unwrap();
+        assert!(life.is_current().unwrap_err().is_corrupt());
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(life.is_current().unwrap_err().is_not_found());
+        // Not a folder any more: the system says something else than that it is missing.
+        fs::write(&folder, "").unwrap();
+        let unknown = life.is_current().unwrap_err();
+        assert_eq!(*unknown.kind(), ErrorKind::Unavailable, "{unknown}");
+    }
+}

@@ -9,6 +9,7 @@ use sessionlog_core::{
 };
 
 use crate::append_lock::AppendLock;
+use crate::flushed::Flushed;
 use crate::format::{Envelope, Part, encode};
 use crate::life::{Known, Life};
 use crate::options::Options;
@@ -16,7 +17,7 @@ use crate::read::Reader;
 use crate::slots::Slots;
 use crate::tail::End;
 use crate::torn::Rest;
-use sessionlog_local::files::{failed, open_write, read_range, wide, write_all_at};
+use sessionlog_local::files::{failed, open_write, wide, write_all_at};
 
 /// What one caller wants to append.
 pub(crate) struct Request {
@@ -31,19 +32,14 @@ pub(crate) struct Bench {
     pub(crate) named: bool,
     pub(crate) lock: Option<File>,
     writer: Option<Writer>,
-    /// A write at this byte failed and could not be taken back: what is there now is to be written
-    /// anew, since its flush said that it may be lost.
-    unflushed: Option<u64>,
-    /// Where the log ended when this handle last flushed it. What is behind that may be another
-    /// process's, which was killed before its flush.
-    flushed: Option<u64>,
+    flushed: Flushed,
     buffer: Vec<u8>,
 }
 
 impl Bench {
     /// Whether nothing is known here that another handle would not find in the file.
     pub(crate) fn can_go(&self) -> bool {
-        self.unflushed.is_none()
+        !self.flushed.is_in_doubt()
     }
 }
 
@@ -100,8 +96,10 @@ impl AppendLock<'_> {
     /// Brings the writer up to the end of the file.
     pub(crate) fn ready(&mut self, life: &Life) -> Result<()> {
         let size = life.is_current()?;
+        // Looked at once: a reader of this handle goes on without the lock, and without the ledger.
+        let known = life.known();
         let behind = |known: Known, ledger: &Ledger| ledger.head() != known.end.head;
-        if let (Some(known), Some(writer)) = (life.known(), &self.bench.writer)
+        if let (Some(known), Some(writer)) = (known, &self.bench.writer)
             && !behind(known, &writer.ledger)
             && life.unchanged(known, size)?
         {
@@ -114,12 +112,11 @@ impl AppendLock<'_> {
                 (opened, None)
             }
         };
-        // A reader of this handle may have gone on without the ledger.
-        let mut ledger = life.known().map(|known| match ledger {
+        let mut ledger = known.map(|known| match ledger {
             Some(ledger) if !behind(known, &ledger) => ledger,
             _ => Ledger::new(known.end.head),
         });
-        let survey = life.survey(size, |event| {
+        let survey = life.survey(known, size, |event| {
             if let Some(ledger) = &mut ledger {
                 ledger.advance(event);
             }
@@ -132,26 +129,23 @@ impl AppendLock<'_> {
                 if !old {
                     crate::kept::keep_tail(&life.dir, end, &survey.bytes)?;
                 }
-                cut(&file, end.offset).map_err(failed("cut the torn tail of", &life.events))?;
+                let flushed = &mut self.bench.flushed;
+                let cut = flushed.cut(&file, end.offset);
+                cut.map_err(failed("cut the torn tail of", &life.events))?;
                 life.learn(Known {
+                    end,
                     size: end.offset,
                     clean: true,
-                    ..survey.known
                 });
             }
             Rest::Empty => life.learn(survey.known),
         }
-        if let Some(from) = self.bench.unflushed {
-            read_range(&life.file, from, end.offset)
-                .and_then(|written| write_all_at(&file, &written, from))
-                .and_then(|()| file.sync_data())
-                .map_err(failed("flush", &life.events))?;
-            self.bench.unflushed = None;
-            self.bench.flushed = Some(end.offset);
+        if !self.bench.can_go() {
+            let restored = self.bench.flushed.restore(&life.file, &file, end.offset);
+            restored.map_err(failed("flush", &life.events))?;
         }
         let ledger = ledger
             .filter(|_| !survey.jumped)
-            .filter(|ledger| ledger.head() == end.head)
             .unwrap_or_else(|| Ledger::new(end.head));
         self.bench.writer = Some(Writer { file, ledger });
         Ok(())
@@ -182,20 +176,14 @@ impl AppendLock<'_> {
             .into_iter()
             .map(|request| writer.admit(life, options, request, &mut newest, &mut sealed))
             .collect();
-        let is_flushed = *flushed == Some(before.end.offset);
         if sealed.is_empty() {
-            if is_flushed || !outcomes.iter().any(is_repeat) {
+            if flushed.covers(before.end.offset) || !outcomes.iter().any(is_repeat) {
                 return outcomes;
             }
             // What a killed process wrote may not be durable, and is about to be acknowledged.
-            match writer.file.sync_data() {
-                Ok(()) => *flushed = Some(before.end.offset),
-                Err(source) => {
-                    let error = unproven(life, source);
-                    self.bench.writer = None;
-                    self.bench.unflushed = Some(first_repeat(life, before, &outcomes));
-                    fail(&mut outcomes, &error, is_repeat);
-                }
+            if let Err(source) = flushed.flush(&writer.file, before.end.offset) {
+                self.bench.writer = None;
+                fail(&mut outcomes, &unproven(life, source), is_repeat);
             }
             return outcomes;
         }
@@ -215,25 +203,16 @@ impl AppendLock<'_> {
             buffer.resize(len + options.write_ahead, b'\n');
         }
         let busy = life.busy();
-        let written = write(&writer.file, buffer, before, life);
         let head = writer.ledger.head();
-        if buffer.capacity() > KEEP {
-            *buffer = Vec::new();
-        }
+        let end = End { offset, head };
+        let written = write(&writer.file, buffer, before, end, flushed, life);
+        buffer.clear();
+        buffer.shrink_to(KEEP);
         match written {
-            Ok(size) => {
-                *flushed = Some(offset);
-                life.learn(Known {
-                    end: End { offset, head },
-                    size,
-                    clean: true,
-                });
-            }
+            Ok(known) => life.learn(known),
             Err(error) => {
+                let is_flushed = flushed.covers(before.end.offset);
                 self.bench.writer = None;
-                if matches!(error.kind(), ErrorKind::Indeterminate) {
-                    self.bench.unflushed = Some(before.end.offset);
-                }
                 life.doubt(before);
                 let tail = before.end.head.tail;
                 fail(&mut outcomes, &error, |outcome| {
@@ -263,14 +242,6 @@ fn fail(
 /// Whether a batch is said to be in the log: of those that are not to be written, one that is there.
 fn is_repeat(outcome: &Result<Range<SeqNum>>) -> bool {
     outcome.as_ref().is_ok_and(|range| !range.is_empty())
-}
-
-/// Where the first of the batches begins that are there.
-fn first_repeat(life: &Life, before: Known, outcomes: &[Result<Range<SeqNum>>]) -> u64 {
-    let repeats = outcomes.iter().filter(|outcome| is_repeat(outcome));
-    let first = repeats.flatten().map(|range| range.start).min();
-    let offset = first.and_then(|first| life.locate(first, before.end).ok());
-    offset.unwrap_or(life.begin.offset)
 }
 
 /// The error for a batch that is there, but perhaps not durably.
@@ -347,15 +318,27 @@ fn stored(life: &Life, wanted: &Wanted, events: &[NewEvent]) -> Result<Vec<Event
     Ok(found)
 }
 
-/// Writes and flushes at the known end, or takes it back. Gives the length of the file.
-fn write(file: &File, bytes: &[u8], before: Known, life: &Life) -> Result<u64> {
+/// Writes and flushes at the known end, or takes it back.
+fn write(
+    file: &File,
+    bytes: &[u8],
+    before: Known,
+    end: End,
+    flushed: &mut Flushed,
+    life: &Life,
+) -> Result<Known> {
     let offset = before.end.offset;
-    let Err(error) = write_all_at(file, bytes, offset).and_then(|()| file.sync_data()) else {
-        return Ok(before.size.max(offset + wide(bytes.len())));
+    let written = write_all_at(file, bytes, offset).and_then(|()| flushed.flush(file, end.offset));
+    let Err(error) = written else {
+        return Ok(Known {
+            end,
+            size: before.size.max(offset + wide(bytes.len())),
+            clean: true,
+        });
     };
     // The pages may count as clean now without being on the disk: a second flush would prove
     // nothing. What was written is taken back instead.
-    match cut(file, offset) {
+    match flushed.cut(file, offset) {
         Ok(()) => Err(failed("write to", &life.events)(error)),
         Err(_) => Err(Error::indeterminate(format!(
             "the write failed and could not be taken back: {}",
@@ -363,9 +346,4 @@ fn write(file: &File, bytes: &[u8], before: Known, life: &Life) -> Result<u64> {
         ))
         .with_source(error)),
     }
-}
-
-fn cut(file: &File, len: u64) -> std::io::Result<()> {
-    file.set_len(len)?;
-    file.sync_data()
 }

@@ -18,6 +18,8 @@
 //!
 //! A commit is one write and one `fdatasync`, shared by all appends of a session that wait in this
 //! process. Slices are found by bisection; there is no index.
+//! After a flush that failed, what the handle has not flushed itself is written anew before the next
+//! commit: the whole log, if it had flushed nothing yet.
 //!
 //! There is no runtime, and no thread but one for timers, which begins with the first wait for another
 //! process: input and output are done on the thread that polls, in
@@ -49,6 +51,7 @@ mod commit;
 mod create;
 mod dir;
 mod find;
+mod flushed;
 mod format;
 mod header;
 mod inspect;

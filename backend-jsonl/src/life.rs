@@ -184,13 +184,15 @@ impl Life {
         let mut before: Option<Survey> = None;
         for _ in 0..16 {
             let commits = self.commits.load(Ordering::SeqCst);
+            // Before the length: what another thread learns behind it may lie further.
+            let known = self.known();
             let size = self.size()?;
-            if let Some(known) = self.known()
+            if let Some(known) = known
                 && (commits % 2 == 1 || self.unchanged(known, size)?)
             {
                 return Ok((known.end, None));
             }
-            let survey = match self.survey(size, |_| {}) {
+            let survey = match self.survey(known, size, |_| {}) {
                 Err(_) if commits != self.commits.load(Ordering::SeqCst) => continue,
                 survey => survey?,
             };
@@ -244,12 +246,17 @@ impl Life {
         Ok(read.map_err(failed("read", &self.events))? == 1 && byte == [b'\n'])
     }
 
-    /// Goes on from the known end of the log, or looks for it from behind; `each` is given the
+    /// Goes on from an end of the log that is known, or looks for it from behind; `each` is given the
     /// events on the way.
-    pub(crate) fn survey(&self, size: u64, each: impl FnMut(&Event)) -> Result<Survey> {
+    pub(crate) fn survey(
+        &self,
+        known: Option<Known>,
+        size: u64,
+        each: impl FnMut(&Event),
+    ) -> Result<Survey> {
         let id = &self.session.id;
         let unread = || failed("read", &self.events);
-        let known = self.known().map(|known| known.end);
+        let known = known.map(|known| known.end);
         if let Some(end) = known.filter(|end| size < end.offset) {
             let what = format!(
                 "the log was cut by somebody else while it was open: it had {} bytes, now {size}",

@@ -93,6 +93,21 @@ fn two_handles_append_in_turn() {
     assert_eq!(read(&one, &session).unwrap().len(), 80);
 }
 
+/// A read moves a handle on without the ids of what it passes: those of the log before them must not be
+/// taken for all that there are.
+#[test]
+fn a_repeat_of_what_another_handle_wrote_and_a_read_passed_is_known() {
+    let (dir, one, session) = with_events(1);
+    let two = open(&dir);
+    append(&one, &session, &["1"]).unwrap();
+    let batch = vec![event("2")];
+    let range = block_on(two.append(&session, batch.clone(), NONE)).unwrap();
+    assert_eq!(tail(&one, &session), 3);
+    append(&two, &session, &["3"]).unwrap();
+    assert_eq!(block_on(one.append(&session, batch, NONE)).unwrap(), range);
+    assert_eq!(texts(&read(&one, &session).unwrap())[1..], ["1", "2", "3"]);
+}
+
 #[test]
 fn a_deleted_life_stays_deleted() {
     let (dir, store, old) = with_events(2);

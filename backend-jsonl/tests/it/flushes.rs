@@ -4,6 +4,7 @@ use sessionlog_backend_jsonl::{Jsonl, Options};
 use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Recorder, Tree, armed};
 
 use crate::util::*;
+use futures_util::future::join_all;
 
 /// How often `file` was flushed, and how often it was changed.
 fn flushes_and_writes(ops: &[Op], file: FileId) -> (usize, usize) {
@@ -39,6 +40,11 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
     let other = Jsonl::open(left.path(), Options::default()).unwrap();
     assert_eq!(tail(&other, &session), 3);
     let mut marks = vec![recorder.mark()];
+    // Who is refused learns nothing that has to be durable.
+    let late = AppendCondition::at(SeqNum::new(1));
+    let conflict = block_on(other.append(&session, vec![event("1")], late)).unwrap_err();
+    assert!(matches!(conflict.kind(), ErrorKind::Conflict { .. }));
+    marks.push(recorder.mark());
     for _ in 0..2 {
         let again = block_on(other.append(&session, events.clone(), NONE));
         assert_eq!(again.unwrap(), range);
@@ -47,11 +53,30 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
     drop(other);
     let record = recorder.finish().unwrap();
     let log = record.start.find("s/events.jsonl").unwrap();
-    let first = flushes_and_writes(&record.ops[marks[0]..marks[1]], log);
-    assert_eq!(first, (1, 0));
-    // The same handle knows by then that it is flushed.
-    let second = flushes_and_writes(&record.ops[marks[1]..marks[2]], log);
-    assert_eq!(second, (0, 0));
+    let between = |n: usize| flushes_and_writes(&record.ops[marks[n]..marks[n + 1]], log);
+    // The same handle knows the second time that it is flushed.
+    assert_eq!(
+        [between(0), between(1), between(2)],
+        [(0, 0), (1, 0), (0, 0)]
+    );
+}
+
+/// What is ready at the same time shares a commit, up to 8 MiB.
+#[test]
+fn appends_that_wait_share_a_write_and_a_flush_until_it_is_large() {
+    armed().unwrap();
+    for (batches, len, commits) in [(20, 10_000, 1), (3, 3 << 20, 2)] {
+        let (_dir, store, session) = with_events(1);
+        let recorder = Recorder::with_room(store.path(), 64 << 20).unwrap();
+        let text = format!("\"{}\"", "x".repeat(len));
+        let all = (0..batches).map(|_| store.append(&session, vec![event(&text)], NONE));
+        let outcomes = block_on(join_all(all));
+        let starts = outcomes.into_iter().map(|range| range.unwrap().start.get());
+        assert!(starts.eq(1..=batches));
+        let record = recorder.finish().unwrap();
+        let log = record.start.find("s/events.jsonl").unwrap();
+        assert_eq!(flushes_and_writes(&record.ops, log), (commits, commits));
+    }
 }
 
 /// More sessions than a handle keeps open.
@@ -120,8 +145,9 @@ fn a_commit_as_long_as_the_space_that_is_written_ahead_takes_none() {
     };
     let line = growth("1") - 1000;
     assert_eq!(growth("2"), 0, "it fits into the space");
-    let long = format!("\"{}\"", "x".repeat(2000));
-    // The two lines before it took some of the space; what it needs beyond that is all that is added.
-    assert_eq!(growth(&long), line + 2001 - (1000 - line));
-    assert_eq!(growth("3"), line + 1000);
+    let payload = |line_len: u64| "7".repeat((line_len - line + 1) as usize);
+    // The line before it took some of the space; what it needs beyond that is all that is added.
+    assert_eq!(growth(&payload(3000)), 3000 - (1000 - line));
+    assert_eq!(growth(&payload(1000)), 1000);
+    assert_eq!(growth(&payload(999)), 999 + 1000);
 }

@@ -11,6 +11,8 @@ mod beside;
 mod changed;
 mod conformance;
 mod damage;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod failed_flushes;
 mod files;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod flushes;
