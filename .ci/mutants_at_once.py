@@ -26,6 +26,10 @@ import threading
 import time
 
 VARIABLE = "SESSIONLOG_MUTANT"
+# A function that has all of its mutants in it takes the stack of all of them.
+STACK = {"RUST_MIN_STACK": str(64 << 20)}
+# No more than a machine has. What is only reserved, as crashfs does, does not count.
+MEMORY = 6 << 30
 CHOICE = f"""
 #[doc(hidden)]
 #[allow(missing_docs, unreachable_pub)]
@@ -140,10 +144,26 @@ def build(tree, cargo, files):
             m["viable"] = False
 
 
-def limits():
-    """A group of its own, that all of it can be ended; and no more memory than a machine has."""
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+def memory(group):
+    """How many bytes the processes of a group have, on Linux."""
+    pages = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group:
+            pages += int(fields[21])
+    return pages * resource.getpagesize()
+
+
+def watch(group, seconds, over, late):
+    """Ends a group that takes too long, or too much."""
+    begin = time.monotonic()
+    while not over.wait(0.5):
+        if time.monotonic() - begin > seconds or memory(group) > MEMORY:
+            late.set()
+            end(group)
 
 
 def end(group):
@@ -161,21 +181,22 @@ def run(programs, arguments, number, folder, timeout, scratch):
         child = subprocess.Popen(
             [program, *arguments],
             cwd=folder,
-            env={**os.environ, VARIABLE: str(number), "TMPDIR": str(scratch)},
+            env={**os.environ, VARIABLE: str(number), "TMPDIR": str(scratch), **STACK},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             errors="replace",
-            preexec_fn=limits,
+            start_new_session=True,
         )
-        late = threading.Event()
-        timer = threading.Timer(timeout, lambda: (late.set(), end(child.pid)))
-        timer.start()
+        over, late = threading.Event(), threading.Event()
+        watcher = threading.Thread(target=watch, args=(child.pid, timeout, over, late))
+        watcher.start()
         red = any(line.startswith("test ") and line.endswith("FAILED\n") for line in child.stdout)
         if red:
             end(child.pid)
         code = child.wait()
-        timer.cancel()
+        over.set()
+        watcher.join()
         end(child.pid)
         if late.is_set():
             return "timeout"
