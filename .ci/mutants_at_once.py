@@ -63,6 +63,18 @@ def braces(text, begin, end):
     raise ValueError(f"a function without a body: {text[begin:end]}")
 
 
+def results(mutant):
+    """What gives a `Result` by the suite's own name for it gets what `Result` would get: cargo-mutants
+    does not know the name."""
+    gives = (mutant["function"] or {}).get("return_type", "")
+    if mutant["package"] != "sessionlog-conformance" or not gives.startswith("-> Held"):
+        return
+    for word, ok in ("with Default::default()", "with Ok(())"), ("with Held::from(", "with Ok("):
+        if word in mutant["name"]:
+            mutant["name"] = mutant["name"].replace(word, ok)
+            mutant["replacement"] = mutant["name"].partition(" with ")[2]
+
+
 class File:
     """A file with its mutants."""
 
@@ -214,6 +226,7 @@ def main():
     of = collections.defaultdict(list)
     for number, m in enumerate(mutants, 1):
         m["number"] = number
+        results(m)
         of[m["file"]].append(m)
     files = [File(tree / name, all_) for name, all_ in of.items()]
     chosen = [m for m in mutants if m.get("viable")]

@@ -224,6 +224,7 @@ pub(crate) async fn snapshot_at(session: &Session, until: SeqNum) -> Held<Snapsh
 
 #[cfg(test)]
 mod tests {
+    use pollster::block_on;
     use sessionlog_core::transcript::kinds;
 
     use super::*;
@@ -247,7 +248,7 @@ mod tests {
                 ..with_data(n, json)
             })
             .collect();
-        let expected = pollster::block_on(Expected::of(&log)).unwrap();
+        let expected = block_on(Expected::of(&log)).unwrap();
         let told = expected.told.last().unwrap();
         told.sound("as it is").unwrap();
         let closing = told.turns.iter().position(|turn| turn.closing).unwrap();
@@ -278,19 +279,49 @@ mod tests {
         let results = sent.messages.remove(2);
         sent.messages.push(results);
         assert!(sound(&[], &[sent], "closed at the tail only").is_err());
+        let mut expected = expected;
+        let mut told = expected.told.pop().unwrap();
+        told.turns.remove(closing);
+        assert!(told.sound("never closed").is_err());
+    }
+
+    #[test]
+    fn a_session_that_tells_another_conversation_is_found() {
+        let log = crate::talk::talk(1, 9);
+        let session = |log: &[NewEvent]| {
+            let session = block_on(Store::new(Memory::new()).create(id("s").unwrap())).unwrap();
+            block_on(session.append(log.to_vec())).unwrap();
+            session
+        };
+        let expected = block_on(Expected::of(&log)).unwrap();
+        for until in [2, 9] {
+            let folded = block_on(expected.check(&session(&log), until, "")).unwrap();
+            assert_eq!(folded, until);
+        }
+        // Another event at a place that is looked at; and fewer events than are to be told.
+        let mut other = log.clone();
+        other[3] = crate::talk::prompt(77);
+        block_on(expected.check(&session(&other), 3, "")).unwrap();
+        for (log, until) in [(&other[..], 4), (&log[..8], 9)] {
+            let held = block_on(expected.check(&session(log), until, ""));
+            assert!(matches!(held, Err(End::Breach(_))), "{held:?}");
+        }
     }
 
     #[test]
     fn what_differs_is_told_from_where_it_differs() {
         let told = |n: u64| {
             let log = crate::talk::talk(1, n);
-            let mut expected = pollster::block_on(Expected::of(&log)).unwrap();
+            let mut expected = block_on(Expected::of(&log)).unwrap();
             expected.told.pop().unwrap()
         };
-        told(9).same(&told(9), "").unwrap();
-        let Err(End::Breach(why)) = told(9).same(&told(8), "here") else {
+        told(29).same(&told(29), "").unwrap();
+        let Err(End::Breach(why)) = told(29).same(&told(28), "here") else {
             panic!("they are not the same");
         };
         assert!(why.contains("here") && why.len() < 1500, "{why}");
+        let (expected, observed) = why.split_once("observed: ").unwrap();
+        let (_, expected) = expected.split_once("expected: ").unwrap();
+        assert_ne!(expected.trim(), observed.trim());
     }
 }

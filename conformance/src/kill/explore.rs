@@ -29,8 +29,7 @@ pub(crate) async fn at_every_call(
         let KillAt { call, moment } = replay.kill.ok_or_else(|| {
             End::Broken("the file to replay has the commands of another law".into())
         })?;
-        let moment = Moment::ALL.into_iter().find(|m| m.name() == moment);
-        let moment = moment.ok_or_else(|| End::Broken("no such moment to replay".into()))?;
+        let moment = named(&moment)?;
         return run(bench, work, call, moment, &check).await.map(drop);
     }
     // A run that nothing stops.
@@ -58,14 +57,24 @@ pub(crate) async fn at_every_call(
             };
             fillings.push(filled);
         }
-        // Between the calls before and behind it, a half-written write leaves a filling of its own.
-        let grows = |w: &&[usize]| w.is_sorted_by(|a, b| a < b);
-        let torn = fillings.windows(3).filter(grows).count();
-        if *moment == Moment::Half && torn > 0 {
-            bench.sometimes(TORN, torn as u64);
+        if *moment == Moment::Half {
+            bench.sometimes(TORN, torn(&fillings));
         }
     }
     Ok(())
+}
+
+/// The moment of a name.
+fn named(name: &str) -> Held<Moment> {
+    let moment = Moment::ALL.into_iter().find(|m| m.name() == name);
+    moment.ok_or_else(|| End::Broken("no such moment to replay".into()))
+}
+
+/// How many writes were half-written, by what was filled after each call: between the calls before and
+/// behind it, such a write leaves a filling of its own.
+fn torn(fillings: &[usize]) -> u64 {
+    let grows = |w: &&[usize]| w.is_sorted_by(|a, b| a < b);
+    fillings.windows(3).filter(grows).count() as u64
 }
 
 /// One child, and how many bytes it left that are not zero; `None` if it finished before it came to the call.
@@ -134,5 +143,77 @@ pub(crate) fn happened(bench: &Bench, names: &[&'static str]) -> Held {
     match names.iter().find(|name| !counters.contains_key(*name)) {
         Some(name) => Err(End::NotMeasured(format!("it never happened: {name}"))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::breach::End;
+    use crate::known::Known;
+
+    #[test]
+    fn a_half_written_write_is_more_than_before_and_less_than_behind() {
+        for (fillings, expected) in [
+            (&[1, 2, 3][..], 1),
+            (&[1, 2, 3, 4], 2),
+            (&[1, 1, 3], 0),
+            (&[1, 3, 3], 0),
+            (&[3, 2, 1], 0),
+            (&[1, 2], 0),
+        ] {
+            assert_eq!(torn(fillings), expected, "{fillings:?}");
+        }
+    }
+
+    #[test]
+    fn a_kill_is_replayed_at_the_moment_that_it_names() {
+        for moment in Moment::ALL {
+            assert!(named(moment.name()).unwrap() == moment, "{moment:?}");
+        }
+        assert!(matches!(named("never"), Err(End::Broken(_))));
+    }
+
+    #[test]
+    fn steps_are_acknowledged_one_after_the_other() {
+        let ended = |told: &[Told]| Ended {
+            told: told.to_vec(),
+            killed: true,
+        };
+        let told = [
+            Told::Hello,
+            Told::Done(0, None),
+            Told::Done(1, Some(7)),
+            Told::Seen(9),
+            Told::Done(2, Some(8)),
+        ];
+        assert_eq!(acknowledged(&ended(&told)).unwrap(), (3, vec![7, 8]));
+        assert_eq!(acknowledged(&ended(&[])).unwrap(), (0, vec![]));
+        for at in [1, 2] {
+            let mut gap = told.to_vec();
+            gap.remove(at);
+            let held = acknowledged(&ended(&gap));
+            assert!(matches!(held, Err(End::Breach(_))), "{held:?}");
+        }
+    }
+
+    #[test]
+    fn what_never_happened_is_not_measured() {
+        let bench = |options: &Options| {
+            let bench = Bench::new("kill", Known::GoodMemory.subject(), options).unwrap();
+            bench.sometimes(KILLS, 1);
+            bench
+        };
+        let smoke = Options::smoke();
+        happened(&bench(&smoke), &[KILLS]).unwrap();
+        let never = happened(&bench(&smoke), &[KILLS, TORN]);
+        assert!(matches!(never, Err(End::NotMeasured(_))), "{never:?}");
+        // Who sees one failure again sees nothing else.
+        let replay = Options {
+            replay: Some("one".into()),
+            ..smoke
+        };
+        happened(&bench(&replay), &[TORN]).unwrap();
     }
 }

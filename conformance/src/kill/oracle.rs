@@ -1,5 +1,8 @@
 //! What must hold after a kill: every acknowledged step, and the one under way whole or not at all.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use sessionlog_core::{Memory, SeqNum, Severity, Snapshot, Store};
@@ -79,18 +82,17 @@ impl Oracle {
         for state in (done..=most).rev() {
             match self.is_at(found, state, "after the crash") {
                 Ok(()) => return Ok(state > done),
-                Err(end) => why.push((state, end)),
+                Err(end) => why.push(end),
             }
         }
-        match why.pop() {
-            Some((state, before)) if why.is_empty() && state == self.steps.len() => Err(before),
-            Some((_, before)) => Err(breach(format!(
+        match (why.pop(), why.first()) {
+            (Some(before), None) => Err(before),
+            (Some(before), Some(after)) => Err(breach(format!(
                 "the store is neither as before nor as after the step that was under way, {:?}\n\
-                 as before: {before:?}\nas after: {:?}",
+                 as before: {before:?}\nas after: {after:?}",
                 self.steps.get(done),
-                why.first().map(|(_, end)| end)
             ))),
-            None => Err(breach("more steps were acknowledged than there are")),
+            (None, _) => Err(breach("more steps were acknowledged than there are")),
         }
     }
 

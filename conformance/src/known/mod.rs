@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use sessionlog_core::{Memory, Result};
 
 use self::journal::Mine;
-use self::wrong::{Fault, Wrong};
+pub(crate) use self::wrong::{Fault, Wrong};
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::run::run_law;

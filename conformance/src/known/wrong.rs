@@ -22,18 +22,21 @@ const COPY: &str = "copy";
 
 /// What is wrong with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// Tokens of appends are not looked at.
     Unfenced,
     /// An append is acknowledged first, and handed on with the next call.
     Late,
     /// What is acknowledged is written, and not flushed.
     Unflushed,
+    /// Verification finds this, whatever there is.
+    #[cfg(test)]
+    Finds(Option<sessionlog_core::Severity>),
 }
 
 type Pending = (SessionRef, Vec<NewEvent>, AppendCondition);
 
-pub(super) struct Wrong {
+pub(crate) struct Wrong {
     inner: Arc<dyn Backend>,
     fault: Fault,
     pending: Mutex<Option<Pending>>,
@@ -42,7 +45,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    pub(super) fn new(inner: Arc<dyn Backend>, fault: Fault) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Backend>, fault: Fault) -> Self {
         Self {
             inner,
             fault,
@@ -118,20 +121,26 @@ impl EventLog for Wrong {
         with: AppendCondition,
     ) -> Result<Range<SeqNum>> {
         let inner = self.caught_up().await?;
-        if self.fault == Fault::Unfenced {
-            let mut with = with;
-            with.token = None;
-            return inner.append(session, events, with).await;
+        match self.fault {
+            Fault::Unfenced => {
+                let mut with = with;
+                with.token = None;
+                inner.append(session, events, with).await
+            }
+            Fault::Late => {
+                let start = inner.head(&session.id).await?.1.tail;
+                let end = SeqNum::new(start.get() + events.len() as u64);
+                let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                *pending = Some((session.clone(), events, with));
+                Ok(start..end)
+            }
+            Fault::Unflushed => {
+                let range = inner.append(session, events, with).await?;
+                self.copy().map(|()| range)
+            }
+            #[cfg(test)]
+            Fault::Finds(_) => inner.append(session, events, with).await,
         }
-        if self.fault == Fault::Unflushed {
-            let range = inner.append(session, events, with).await?;
-            return self.copy().map(|()| range);
-        }
-        let start = inner.head(&session.id).await?.1.tail;
-        let end = SeqNum::new(start.get() + events.len() as u64);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        *pending = Some((session.clone(), events, with));
-        Ok(start..end)
     }
 
     fn read(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
@@ -232,7 +241,13 @@ impl BlobStore for Wrong {
 #[async_trait]
 impl Upkeep for Wrong {
     async fn verify(&self, id: &SessionId) -> Result<Vec<Finding>> {
-        self.caught_up().await?.verify(id).await
+        let found = self.caught_up().await?.verify(id).await?;
+        #[cfg(test)]
+        if let Fault::Finds(Some(severity)) = self.fault {
+            let place = sessionlog_core::Place::session(id);
+            return Ok(vec![Finding::new(severity, place, "found in a test")]);
+        }
+        Ok(found)
     }
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
