@@ -3,10 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use sessionlog_local::files::{read_range, wide, write_all_at};
-
-/// How much is written anew at once.
-const PIECE: usize = 1 << 20;
+use sessionlog_local::anew::write_anew;
 
 /// What the flushes of one handle have proved of a log.
 #[derive(Default)]
@@ -52,11 +49,7 @@ impl Flushed {
 
     /// Writes anew what is in doubt, as it is read from `from`, and flushes the log, which ends at `end`.
     pub(crate) fn restore(&mut self, from: &File, file: &File, end: u64) -> io::Result<()> {
-        for at in (self.end..end).step_by(PIECE) {
-            let piece = read_range(from, at, end.min(at + wide(PIECE)))?;
-            write_all_at(file, &piece, at)?;
-        }
-        file.sync_data()?;
+        write_anew(from, file, self.end..end)?;
         *self = Self {
             end,
             in_doubt: false,

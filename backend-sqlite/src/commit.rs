@@ -79,6 +79,7 @@ impl<'a> Held<'a> {
         match run(desk, "BEGIN IMMEDIATE") {
             Ok(()) => {
                 desk.notice()?;
+                self.inner.site.settle_wal(desk.conn.presence())?;
                 Ok(true)
             }
             Err(error) if kind(&error) == Kind::Busy => Ok(false),
@@ -232,6 +233,7 @@ fn finish(desk: &mut Desk) -> Result<()> {
     let what = kind(&error);
     desk.forget();
     if !roll_back(desk) {
+        desk.conn.presence().doubt();
         return Err(
             Error::indeterminate("the commit failed, and undoing it too").with_source(error),
         );
@@ -246,6 +248,7 @@ fn finish(desk: &mut Desk) -> Result<()> {
         });
     }
     desk.poisoned = true;
+    desk.conn.presence().doubt();
     Err(
         Error::indeterminate("the commit failed, and may be found after a crash")
             .with_source(error),

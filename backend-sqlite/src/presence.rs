@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use event_listener::Event as Bell;
@@ -19,11 +20,16 @@ use sessionlog_core::Result;
 use sessionlog_local::files::{Identity, open_read, read_range};
 
 static ALL: Mutex<Vec<Weak<Presence>>> = Mutex::new(Vec::new());
+/// Those in doubt, so that they are not forgotten when nobody has them open.
+static DOUBTFUL: Mutex<Vec<Arc<Presence>>> = Mutex::new(Vec::new());
 
 /// One database, as far as this process has it open.
 pub(crate) struct Presence {
     identity: Identity,
     state: Mutex<State>,
+    /// A flush of the write-ahead log failed: what is there may never reach the disk, and later flushes
+    /// prove nothing of it.
+    in_doubt: AtomicBool,
     /// Rung after each commit of this process.
     pub(crate) bell: Bell,
 }
@@ -50,6 +56,7 @@ impl Presence {
         let presence = Arc::new(Self {
             identity,
             state: Mutex::default(),
+            in_doubt: AtomicBool::new(false),
             bell: Bell::new(),
         });
         all.push(Arc::downgrade(&presence));
@@ -58,6 +65,23 @@ impl Presence {
 
     pub(crate) fn identity(&self) -> Identity {
         self.identity
+    }
+
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt.load(Ordering::SeqCst)
+    }
+
+    /// A flush of the write-ahead log failed.
+    pub(crate) fn doubt(self: &Arc<Self>) {
+        if !self.in_doubt.swap(true, Ordering::SeqCst) {
+            lock(&DOUBTFUL).push(Arc::clone(self));
+        }
+    }
+
+    /// The log was written anew.
+    pub(crate) fn settled(&self) {
+        self.in_doubt.store(false, Ordering::SeqCst);
+        lock(&DOUBTFUL).retain(|known| known.is_in_doubt());
     }
 
     /// Whether a connection of this process locks the file.

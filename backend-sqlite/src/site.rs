@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{failed, file_in_folder, is_dir, look, make_dir, sync_dir};
@@ -156,14 +157,18 @@ impl Site {
         }
     }
 
-    /// Refuses a write-ahead log that was damaged after it was written.
-    pub(crate) fn check_wal(&self, presence: &Presence) -> Result<()> {
+    /// Flushes a write-ahead log, and refuses one that was damaged after it was written.
+    pub(crate) fn check_wal(&self, presence: &Arc<Presence>) -> Result<()> {
+        let path = self.wal();
+        if let Err(error) = wal::flush(&path) {
+            presence.doubt();
+            return Err(failed("flush", &path)(error));
+        }
         let index = self.beside("-shm");
         let known = match presence.with_file(&index, wal_index::read) {
             Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
             known => known.map_err(failed("read", &index))?,
         };
-        let path = self.wal();
         match wal::damage(&path, &known).map_err(failed("read", &path))? {
             None => Ok(()),
             Some(offset) => Err(Error::corrupt(
@@ -172,6 +177,16 @@ impl Site {
                  open the database with sqlite3 once to go on without what is behind the damage",
             )),
         }
+    }
+
+    /// Writes the write-ahead log anew if a flush of it failed. Under the write lock.
+    pub(crate) fn settle_wal(&self, presence: &Presence) -> Result<()> {
+        if presence.is_in_doubt() {
+            let path = self.wal();
+            wal::write_anew(&path).map_err(failed("write anew", &path))?;
+            presence.settled();
+        }
+        Ok(())
     }
 
     /// Makes the folder of lock files, if it isn't there.

@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use sessionlog_local::files::{open_read, read_range};
+use sessionlog_local::anew;
+use sessionlog_local::files::{open_read, open_write, read_range};
 
 use crate::wal_index::Known;
 
@@ -20,15 +21,9 @@ const FRAME: u64 = 24;
 /// The byte of the first damage, if there is any. Right beside a process that writes, too, if what the
 /// index knows was read before.
 pub(crate) fn damage(path: &Path, known: &[Known]) -> io::Result<Option<u64>> {
-    let file = match open_read(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
+    let Some(file) = opened(path)? else {
+        return Ok(None);
     };
-    // What a killed process wrote and did not flush is committed as soon as somebody opens the
-    // database, and then in the index. So it is flushed before that.
-    if cfg!(unix) && file.metadata()?.len() > 0 {
-        file.sync_data()?;
-    }
     let mut found = walk(&file, known)?;
     for _ in 0..3 {
         // A frame that is being written looks damaged for a moment.
@@ -38,6 +33,30 @@ pub(crate) fn damage(path: &Path, known: &[Known]) -> io::Result<Option<u64>> {
         }
     }
     Ok(found)
+}
+
+/// Flushes the log. What a killed process wrote and did not flush is committed as soon as somebody opens
+/// the database, and then in the index. So it is flushed before that.
+pub(crate) fn flush(path: &Path) -> io::Result<()> {
+    match opened(path)? {
+        Some(file) if cfg!(unix) && file.metadata()?.len() > 0 => file.sync_data(),
+        _ => Ok(()),
+    }
+}
+
+/// The same behind a flush that failed. For who has the write lock: nobody else writes to the log then.
+pub(crate) fn write_anew(path: &Path) -> io::Result<()> {
+    match opened(path)? {
+        Some(file) => anew::write_anew(&file, &open_write(path)?, 0..file.metadata()?.len()),
+        None => Ok(()),
+    }
+}
+
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    match open_read(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// Two sums over words, as SQLite has them.

@@ -1,6 +1,6 @@
 //! What is acknowledged is flushed: seen by a record of the store's file calls.
 
-use sessionlog_crashfs::{FileId, Op, Recorder, Tree, armed};
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Record, Recorder, Tree, armed};
 
 use crate::util::*;
 
@@ -35,4 +35,94 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
         let ops = &record.ops[between[0]..between[1]];
         assert_eq!(flushes(ops, wal), 1, "{ops:?}");
     }
+}
+
+/// What a power loss could take of a byte.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Byte {
+    Durable,
+    Written,
+    /// Written before a flush that failed: no other flush makes it durable.
+    Lost,
+}
+
+/// What a power loss behind the first `mark` calls could take of the write-ahead log.
+fn at_risk(record: &Record, mark: usize) -> Vec<Byte> {
+    let log = record.ops.iter().find_map(|op| match op {
+        Op::Create { file, place, .. } if &*place.name == "store.db-wal" => Some(*file),
+        _ => None,
+    });
+    let (log, mut bytes) = (log.unwrap(), Vec::new());
+    for op in record.ops.iter().take(mark) {
+        match op {
+            Op::Write { file, at, data } if *file == log => {
+                let range = *at as usize..*at as usize + data.len();
+                bytes.resize(bytes.len().max(range.end), Byte::Written);
+                let written = bytes.iter_mut().take(range.end).skip(range.start);
+                written.for_each(|byte| *byte = Byte::Written);
+            }
+            Op::Truncate { file, len } if *file == log => {
+                bytes.resize(*len as usize, Byte::Written);
+            }
+            Op::Flush { file, ok, .. } if *file == log => {
+                let to = if *ok { Byte::Durable } else { Byte::Lost };
+                let written = bytes.iter_mut().filter(|byte| **byte == Byte::Written);
+                written.for_each(|byte| *byte = to);
+            }
+            _ => {}
+        }
+    }
+    bytes.retain(|byte| *byte != Byte::Durable);
+    bytes
+}
+
+#[test]
+fn what_a_killed_process_left_is_not_taken_for_durable_behind_a_flush_that_failed() {
+    armed().unwrap();
+    let (dir, store, session) = with_events(1);
+    let again = vec![event("\"a\"")];
+    let range = block_on(store.append(&session, again.clone(), NONE)).unwrap();
+    let mut start = Tree::read(dir.path()).unwrap();
+    // Without what no process that was killed keeps: its index of the log.
+    let log = start.bytes("store.db-wal").unwrap().to_vec();
+    let root = start.folders.get_mut(&FileId::ROOT).unwrap();
+    root.retain(|name, _| name.to_str() == Some("store.db"));
+    let mut failed = 0;
+    for (at, lasting) in (1..24).flat_map(|at| [(at, false), (at, true)]) {
+        let place = tempfile::tempdir().unwrap();
+        start.write(place.path()).unwrap();
+        let recorder = Recorder::new(place.path()).unwrap();
+        std::fs::write(place.path().join("store.db-wal"), &log).unwrap();
+        let kind = FaultKind::Eio;
+        recorder.inject(Fault { kind, at, lasting });
+        // Who can't open the store tries again.
+        let send = || {
+            let other = Sqlite::open(path(&place), Options::default())?;
+            let told = block_on(other.append(&session, again.clone(), NONE));
+            let mark = recorder.mark();
+            told.map(|told| (told, mark))
+        };
+        let first = send();
+        recorder.heal();
+        let second = send().unwrap();
+        assert_eq!(
+            second.0, range,
+            "call {at}, lasting {lasting}, behind {first:?}"
+        );
+        let record = recorder.finish().unwrap();
+        failed += usize::from(
+            record
+                .ops
+                .iter()
+                .any(|op| matches!(op, Op::Flush { ok: false, .. })),
+        );
+        for (_, mark) in first.into_iter().chain([second]) {
+            assert_eq!(
+                at_risk(&record, mark).len(),
+                0,
+                "call {at}, lasting {lasting}"
+            );
+        }
+    }
+    assert!(failed > 3, "{failed}");
 }
