@@ -173,4 +173,27 @@ mod tests {
         assert!(overlay.read(49_999, &mut [0; 2]).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
+
+    #[test]
+    fn what_nobody_wrote_is_read_from_the_file_and_is_zero_behind_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let overlay = Overlay::new(File::open(&path).unwrap()).unwrap();
+        let read = |at, len| {
+            let mut out = vec![1; len];
+            overlay.read(at, &mut out).map(|()| out)
+        };
+        assert_eq!(overlay.len().unwrap(), 10);
+        assert_eq!(read(2, 8).unwrap(), b"23456789");
+        assert!(read(3, 8).is_err());
+        overlay.set_len(4).unwrap();
+        overlay.set_len(8).unwrap();
+        assert_eq!(overlay.len().unwrap(), 8);
+        assert_eq!(read(0, 8).unwrap(), b"0123\0\0\0\0");
+        assert_eq!(read(0, 4).unwrap(), b"0123");
+        // Somebody cuts the file.
+        std::fs::write(&path, b"01").unwrap();
+        assert!(read(0, 4).is_err());
+    }
 }
