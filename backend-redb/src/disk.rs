@@ -15,8 +15,27 @@ use sessionlog_local::look::Look;
 
 type Locked<T> = Result<T, BackendError>;
 
-/// Bytes and where they were written.
-type Written = Vec<(u64, Vec<u8>)>;
+/// How much is written anew at once.
+const PIECE: usize = 1 << 20;
+
+/// What is not flushed of a file, as far as it is known.
+#[derive(Debug, Default)]
+struct Written {
+    /// The bytes that were written since the last flush, and where.
+    pieces: Vec<(u64, Vec<u8>)>,
+    /// What was there before.
+    before: Before,
+}
+
+/// What others left, who may have been killed before their flush.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    #[default]
+    Unknown,
+    /// A flush failed, and a second one proves nothing.
+    Doubtful,
+    Flushed,
+}
 
 /// What was written to a file since its last flush. It outlives the [`Disk`], since redb gives one up
 /// with the database after a failed flush.
@@ -35,7 +54,8 @@ impl Unflushed {
 /// never refers to such pages. One in a single phase may, so its bytes are kept until they are
 /// flushed, and a failed flush is answered by writing them again, once. Where that fails too, redb
 /// gives the file up; whoever opens it anew would believe the pages that the system shows, so they are
-/// written and flushed before the first of them is read.
+/// written and flushed before the first of them is read. What another process wrote is flushed then, too,
+/// since it may have been killed before it did so; if that flush fails, the whole file is written anew.
 ///
 /// Of the locks that redb waits for, that of the header is held for moments, or while a store is
 /// compacted, so it is waited for with patience. That of writers is held as long as a transaction:
@@ -47,7 +67,7 @@ pub(crate) struct Disk {
     /// The same file: redb asks for its length in every commit, and its own way asks for times too.
     look: File,
     written: Option<Unflushed>,
-    /// Whether a disk before this one left something that was not flushed.
+    /// Whether a disk before this one, or another process, may have left something that was not flushed.
     owes: AtomicBool,
     patience: Duration,
 }
@@ -59,10 +79,13 @@ impl Disk {
         written: Unflushed,
         patience: Duration,
     ) -> Result<Self, DatabaseError> {
-        let owes = AtomicBool::new(!written.lock().is_empty());
+        let all = {
+            let written = written.lock();
+            written.before == Before::Flushed && written.pieces.is_empty()
+        };
         Ok(Self {
             written: Some(written),
-            owes,
+            owes: AtomicBool::new(!all),
             ..Self::plain(file, patience)?
         })
     }
@@ -89,19 +112,39 @@ impl Disk {
             return Ok(());
         }
         if let Some(mut written) = self.written() {
-            let len = self.len()?;
-            for (offset, data) in written.iter() {
-                let there = len.saturating_sub(*offset);
-                let size = data.len().min(usize::try_from(there).unwrap_or(usize::MAX));
-                let mut shown = vec![0; size];
-                self.file.read(*offset, &mut shown)?;
-                self.put(*offset, &shown)?;
+            if written.before == Before::Unknown {
+                written.before = match self.flush() {
+                    Ok(()) => Before::Flushed,
+                    Err(_) => Before::Doubtful,
+                };
             }
-            self.flush()?;
-            written.clear();
+            if written.before == Before::Doubtful {
+                for offset in (0..self.len()?).step_by(PIECE) {
+                    self.put_again(offset, PIECE)?;
+                }
+            } else {
+                for (offset, data) in &written.pieces {
+                    self.put_again(*offset, data.len())?;
+                }
+            }
+            if written.before == Before::Doubtful || !written.pieces.is_empty() {
+                self.flush()?;
+            }
+            *written = Written {
+                pieces: Vec::new(),
+                before: Before::Flushed,
+            };
         }
         self.owes.store(false, Ordering::Release);
         Ok(())
+    }
+
+    /// Writes what the file shows at a place.
+    fn put_again(&self, offset: u64, most: usize) -> io::Result<()> {
+        let there = self.len()?.saturating_sub(offset);
+        let mut shown = vec![0; most.min(usize::try_from(there).unwrap_or(usize::MAX))];
+        self.file.read(offset, &mut shown)?;
+        self.put(offset, &shown)
     }
 
     /// Waits for a lock as long as it may.
@@ -144,7 +187,7 @@ impl StorageBackend for Disk {
         fault(Call::Write)?;
         self.file.set_len(len)?;
         if let Some(mut written) = self.written() {
-            written.retain(|(offset, _)| *offset < len);
+            written.pieces.retain(|(offset, _)| *offset < len);
         }
         Ok(())
     }
@@ -155,19 +198,19 @@ impl StorageBackend for Disk {
             return flushed;
         };
         if flushed.is_err() {
-            for (offset, data) in written.iter() {
+            for (offset, data) in &written.pieces {
                 self.put(*offset, data)?;
             }
             self.flush()?;
         }
-        written.clear();
+        written.pieces.clear();
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.put(offset, data)?;
         if let Some(mut written) = self.written() {
-            written.push((offset, data.to_vec()));
+            written.pieces.push((offset, data.to_vec()));
         }
         Ok(())
     }

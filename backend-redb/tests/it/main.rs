@@ -8,6 +8,7 @@
 mod cases;
 mod conformance;
 mod damage;
+mod flushes;
 mod golden;
 mod pages;
 mod processes;

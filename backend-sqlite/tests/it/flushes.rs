@@ -1,6 +1,6 @@
 //! What is acknowledged is flushed: seen by a record of the store's file calls.
 
-use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Record, Recorder, Tree, armed};
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Record, Recorder, Risk, Tree, armed};
 
 use crate::util::*;
 
@@ -37,43 +37,13 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
     }
 }
 
-/// What a power loss could take of a byte.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Byte {
-    Durable,
-    Written,
-    /// Written before a flush that failed: no other flush makes it durable.
-    Lost,
-}
-
-/// What a power loss behind the first `mark` calls could take of the write-ahead log.
-fn at_risk(record: &Record, mark: usize) -> Vec<Byte> {
+/// How much of the write-ahead log a power loss behind the first `mark` calls could take.
+fn at_risk(record: &Record, mark: usize) -> Risk {
     let log = record.ops.iter().find_map(|op| match op {
-        Op::Create { file, place, .. } if &*place.name == "store.db-wal" => Some(*file),
+        Op::Create { file, place } if &*place.name == "store.db-wal" => Some(*file),
         _ => None,
     });
-    let (log, mut bytes) = (log.unwrap(), Vec::new());
-    for op in record.ops.iter().take(mark) {
-        match op {
-            Op::Write { file, at, data } if *file == log => {
-                let range = *at as usize..*at as usize + data.len();
-                bytes.resize(bytes.len().max(range.end), Byte::Written);
-                let written = bytes.iter_mut().take(range.end).skip(range.start);
-                written.for_each(|byte| *byte = Byte::Written);
-            }
-            Op::Truncate { file, len } if *file == log => {
-                bytes.resize(*len as usize, Byte::Written);
-            }
-            Op::Flush { file, ok, .. } if *file == log => {
-                let to = if *ok { Byte::Durable } else { Byte::Lost };
-                let written = bytes.iter_mut().filter(|byte| **byte == Byte::Written);
-                written.for_each(|byte| *byte = to);
-            }
-            _ => {}
-        }
-    }
-    bytes.retain(|byte| *byte != Byte::Durable);
-    bytes
+    record.risk(log.unwrap(), mark)
 }
 
 #[test]
@@ -118,8 +88,8 @@ fn what_a_killed_process_left_is_not_taken_for_durable_behind_a_flush_that_faile
         );
         for (_, mark) in first.into_iter().chain([second]) {
             assert_eq!(
-                at_risk(&record, mark).len(),
-                0,
+                at_risk(&record, mark),
+                Risk::default(),
                 "call {at}, lasting {lasting}"
             );
         }
