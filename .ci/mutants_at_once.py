@@ -8,7 +8,7 @@ taken out, and the rest compiled again. So a list costs one build, and then noth
 
 TREE is a copy of the workspace, SRC the folder of its package's lib.rs, CARGO what `cargo test` is told
 of profile and targets, TEST what the tests are told. OUT gets a file for each kind of result, with the
-lines that cargo-mutants writes. SHARD=1/4 runs every fourth. What can't be chosen when the program runs,
+lines that cargo-mutants writes, and what its previously_caught.txt has is left out. SHARD=1/4 runs every fourth. What can't be chosen when the program runs,
 constants and what gives an opaque type, is left out: cargo-mutants itself can try it.
 """
 
@@ -229,7 +229,9 @@ def main():
         results(m)
         of[m["file"]].append(m)
     files = [File(tree / name, all_) for name, all_ in of.items()]
-    chosen = [m for m in mutants if m.get("viable")]
+    before = out / "previously_caught.txt"
+    known = set(before.read_text().splitlines()) if before.exists() else set()
+    chosen = [m for m in mutants if m.get("viable") and m["name"] not in known]
     root = tree / src / "lib.rs"
     text = root.read_text()
     root.write_text(text + CHOICE)

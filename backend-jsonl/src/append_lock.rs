@@ -77,9 +77,8 @@ impl Life {
         if bench.lock.is_none() {
             let path = self.dir.join(APPEND_LOCK);
             bench.lock = match open_or_create(&path) {
-                Err(e) if e.kind() == Io::NotFound && !is_dir(self.dir.path()) => {
-                    return Err(self.session.gone());
-                }
+                // It is made if only it is missing: the folder is.
+                Err(e) if e.kind() == Io::NotFound => return Err(self.session.gone()),
                 opened => Some(opened.map_err(failed("open", &path))?),
             };
         }

@@ -155,11 +155,8 @@ fn chain(
 ) -> Option<(usize, Head)> {
     let mut first = start;
     for _ in 1..last.part.of {
-        first = match memchr::memrchr(b'\n', bytes.get(..first.checked_sub(1)?)?) {
-            Some(newline) => newline + 1,
-            None if begin.is_some() => 0,
-            None => return None,
-        };
+        let before = bytes.get(..first.checked_sub(1)?)?;
+        first = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
     }
     if last.commit_start() == SeqNum::ZERO {
         return begin.filter(|_| first == 0).map(|head| (0, head));
@@ -171,4 +168,35 @@ fn chain(
 /// A file of which `size` bytes are in memory would be too large.
 pub(crate) fn fits(size: u64) -> bool {
     size <= FURTHEST && narrow(size).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Jsonl, Options};
+    use sessionlog_testkit::filled;
+
+    /// What it begins with may be the rest of a line, whose payload has the look of one.
+    #[test]
+    fn the_first_line_of_a_window_is_believed_at_the_beginning_of_the_log_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Jsonl::open(dir.path(), Options::default()).unwrap();
+        let session = filled(&store, "s", 3);
+        let begin = store.life(&session).unwrap().begin;
+        let log = std::fs::read(dir.path().join("s/events.jsonl")).unwrap();
+        let first = usize::try_from(begin.offset).unwrap();
+        let lines = Bytes::from(log).slice(first..);
+        let found = |bytes: &Bytes, begin| match last_whole(bytes, begin, &session.id) {
+            Search::Found { len, head } => Some((len, head.tail.get())),
+            Search::None => None,
+        };
+        let at_begin = found(&lines, Some(begin.head));
+        assert_eq!(at_begin, Some((lines.len(), 3)));
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', &lines).collect();
+        let of = |from: usize, to: usize| found(&lines.slice(from..=ends[to]), None);
+        // The second event, behind the rest of the first, and behind what may be one.
+        assert_eq!(of(0, 1), None);
+        assert_eq!(of(0, 2), Some((ends[2] + 1, 3)));
+        assert_eq!(of(ends[0] + 1, 2), None);
+    }
 }

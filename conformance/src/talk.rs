@@ -69,6 +69,11 @@ impl Dice {
         (self.0 >> 11) % end.max(1)
     }
 
+    /// Heads or tails.
+    pub(crate) fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let at = self.below(from.len() as u64);
         from.get(usize::try_from(at).unwrap_or(0))

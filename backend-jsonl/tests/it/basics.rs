@@ -108,6 +108,18 @@ fn a_repeat_of_what_another_handle_wrote_and_a_read_passed_is_known() {
     assert_eq!(texts(&read(&one, &session).unwrap())[1..], ["1", "2", "3"]);
 }
 
+/// The end of a log that grew by more than 4 MiB is looked for from behind.
+#[test]
+fn a_handle_goes_on_behind_more_than_it_reads_through() {
+    let (dir, one, session) = with_events(2);
+    let two = open(&dir);
+    let long = format!("\"{}\"", "x".repeat(5 << 20));
+    append(&two, &session, &[&long]).unwrap();
+    append(&one, &session, &["3"]).unwrap();
+    append(&two, &session, &["4"]).unwrap();
+    assert_eq!(texts(&read(&one, &session).unwrap())[3..], ["3", "4"]);
+}
+
 #[test]
 fn a_deleted_life_stays_deleted() {
     let (dir, store, old) = with_events(2);

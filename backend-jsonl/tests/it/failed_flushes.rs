@@ -119,6 +119,27 @@ fn what_a_killed_process_left_is_not_taken_for_durable_behind_a_flush_that_faile
     assert!(lost >= 4 && settled > 4, "{lost} {settled}");
 }
 
+#[test]
+fn what_was_durable_before_a_flush_that_failed_is_acknowledged_again() {
+    armed().unwrap();
+    let (_dir, store, session) = with_events(1);
+    let batch = vec![event("\"a\"")];
+    let range = block_on(store.append(&session, batch.clone(), NONE)).unwrap();
+    let recorder = Recorder::with_room(store.path(), 64 << 20).unwrap();
+    recorder.inject(eio(2, false));
+    let (conflict, again, new) = block_on(join3(
+        store.append(&session, vec![event("0")], AppendCondition::at(range.start)),
+        store.append(&session, batch, NONE),
+        store.append(&session, vec![event("1")], NONE),
+    ));
+    assert_eq!(recorder.hits(), 1);
+    let tail = range.end;
+    assert_eq!(*conflict.unwrap_err().kind(), ErrorKind::Conflict { tail });
+    assert_eq!(again.unwrap(), range);
+    let new = new.unwrap_err();
+    assert_eq!(*new.kind(), ErrorKind::Unavailable, "{new}");
+}
+
 /// A grant, a snapshot and a blob may be about events that the handle has read.
 #[test]
 fn nothing_of_a_handle_is_acknowledged_before_what_its_failed_append_left_is_durable() {

@@ -150,4 +150,7 @@ fn a_commit_as_long_as_the_space_that_is_written_ahead_takes_none() {
     assert_eq!(growth(&payload(3000)), 3000 - (1000 - line));
     assert_eq!(growth(&payload(1000)), 1000);
     assert_eq!(growth(&payload(999)), 999 + 1000);
+    // Used up to its last byte.
+    assert_eq!([growth(&payload(500)), growth(&payload(500))], [0, 0]);
+    assert_eq!(growth(&payload(500)), 500 + 1000);
 }

@@ -122,7 +122,7 @@ impl<'a> Reach<'a> {
         {
             let next = self.len_behind(calls + 1);
             let between = (next.saturating_sub(1) / block).saturating_sub(len / block);
-            if between > 0 && dice.below(2) == 0 {
+            if between > 0 && dice.coin() {
                 return (calls, (len / block + 1 + dice.below(between)) * block);
             }
         }
@@ -144,12 +144,10 @@ impl<'a> Reach<'a> {
             Bytes::Without(call) => here(call).unwrap_or(all),
             Bytes::Only(call) => here(call).map_or(0, |n| n + 1),
             Bytes::Random { block, .. } => {
-                let mut dice = Dice::new(self.salt ^ (sector / block.max(SECTOR)));
-                match dice.below(3) {
-                    0 => 0,
-                    1 => all,
-                    _ => number(dice.below(all as u64 + 1)),
-                }
+                let place = sector / block.max(SECTOR);
+                let mut dice = Dice::new(self.salt.wrapping_add(place));
+                let some = number(dice.below(all as u64));
+                *dice.pick(&[0, all, some]).unwrap_or(&all)
             }
         };
         let mut reached = wanted.max(safe.map_or(0, |n| n + 1));
@@ -243,9 +241,7 @@ fn apply(bytes: &mut Vec<u8>, pending: &Pending<'_>, reached: impl Fn(u64) -> bo
                     part.fill(0);
                 }
             } else {
-                if bytes.len() < number(end) {
-                    bytes.resize(number(end), 0);
-                }
+                bytes.resize(bytes.len().max(number(end)), 0);
                 let from = source.get(number(at - range.start)..number(end - range.start));
                 if let (Some(part), Some(from)) = (bytes.get_mut(number(at)..number(end)), from) {
                     part.copy_from_slice(from);

@@ -214,7 +214,7 @@ impl<'h> Naming<'h> {
                     (Names::Without(at), _) => change.at != at,
                     (Names::Only(at), _) => change.at == at,
                     (Names::First(_), _) | (Names::Random(_), Keeping::Journaled) => passed < cut,
-                    (Names::Random(_), Keeping::Posix) => dice.below(2) == 0,
+                    (Names::Random(_), Keeping::Posix) => dice.coin(),
                 };
             passed += usize::from(!change.safe);
             kept.push(keep);

@@ -10,6 +10,9 @@ use super::history::{Call, Entry, History, ROOT};
 use super::names::{Keeping, Names};
 use super::walk::{Choice, Walk};
 
+mod choices;
+mod fates;
+
 const A: u32 = 1;
 const B: u32 = 2;
 
@@ -76,6 +79,8 @@ fn paths(image: &Tree, dir: FileId, before: &str, lines: &mut Vec<String>) {
         let path = format!("{before}{}", name.display());
         if let Some(bytes) = image.files.get(id) {
             lines.push(format!("{path}={}", runs(bytes)));
+        } else if let Some(to) = image.links.get(id) {
+            lines.push(format!("{path}->{}", to.display()));
         } else if image.folders.contains_key(id) {
             lines.push(format!("{path}/"));
             paths(image, *id, &format!("{path}/"), lines);

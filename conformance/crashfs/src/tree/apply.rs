@@ -112,9 +112,7 @@ fn write(bytes: &mut Vec<u8>, at: u64, data: &[u8]) {
         bytes.extend_from_slice(data);
         return;
     }
-    if bytes.len() < end {
-        bytes.resize(end, 0);
-    }
+    bytes.resize(bytes.len().max(end), 0);
     if let Some(to) = bytes.get_mut(at..end) {
         to.copy_from_slice(data);
     }
@@ -144,8 +142,8 @@ fn allocate(bytes: &mut Vec<u8>, at: usize, len: usize, how: Allocation) {
             bytes.splice(inside.start..inside.start, std::iter::repeat_n(0, len));
         }
     }
-    if grows && bytes.len() < end {
-        bytes.resize(end, 0);
+    if grows {
+        bytes.resize(bytes.len().max(end), 0);
     }
 }
 

@@ -147,10 +147,6 @@ impl Reader {
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::create_new(path)?;
-    if bytes.len() < 2 * HOLE {
-        file.write_all(bytes)?;
-        return Ok(file);
-    }
     let mut at = 0;
     let mut run = 0..0;
     for block in bytes.chunks(HOLE) {
@@ -162,7 +158,9 @@ fn write_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
         run.end = at;
     }
     write_run(&mut file, bytes, &run)?;
-    file.set_len(bytes.len() as u64)?;
+    if run.is_empty() {
+        file.set_len(bytes.len() as u64)?;
+    }
     Ok(file)
 }
 

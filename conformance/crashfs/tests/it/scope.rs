@@ -52,6 +52,19 @@ fn two_watches_count_apart_and_a_watch_inside_another_counts_for_both() {
     );
 }
 
+/// There are 64 places for watches, and each comes to its turn.
+#[test]
+fn a_watch_keeps_its_place_while_others_come_and_go() {
+    let (root, other) = (tempdir().unwrap(), tempdir().unwrap());
+    let watch = Watch::new(root.path()).unwrap();
+    fs::write(root.path().join("a"), b"x").unwrap();
+    for _ in 0..70 {
+        drop(Watch::new(other.path()).unwrap());
+    }
+    fs::write(root.path().join("b"), b"x").unwrap();
+    assert_eq!(watch.counts().creates, 2);
+}
+
 #[test]
 fn a_file_that_was_open_before_the_watch_is_counted() {
     let root = tempdir().unwrap();

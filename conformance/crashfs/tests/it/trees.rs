@@ -94,6 +94,23 @@ fn every_difference_is_told() {
 }
 
 #[test]
+fn long_runs_of_zeroes_take_no_room_on_the_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let mut tree = Tree::new();
+    create(&mut tree, FILE, "a");
+    write(&mut tree, 0, b"begin");
+    write(&mut tree, 1 << 20, b"middle");
+    let len = 2 << 20;
+    tree.apply(&Op::Truncate { file: FILE, len });
+    let to = tempdir().unwrap();
+    tree.write(to.path()).unwrap();
+    let meta = fs::metadata(to.path().join("a")).unwrap();
+    assert_eq!(meta.len(), len);
+    assert!(meta.blocks() * 512 < 1 << 20, "{} blocks", meta.blocks());
+    assert_eq!(Tree::read(to.path()).unwrap().bytes("a"), tree.bytes("a"));
+}
+
+#[test]
 fn lengths_and_holes_are_as_the_kernel_makes_them() {
     let mut tree = Tree::new();
     create(&mut tree, FILE, "a");
