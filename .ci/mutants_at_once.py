@@ -8,8 +8,9 @@ taken out, and the rest compiled again. So a list costs one build, and then noth
 
 TREE is a copy of the workspace, SRC the folder of its package's lib.rs, CARGO what `cargo test` is told
 of profile and targets, TEST what the tests are told. OUT gets a file for each kind of result, with the
-lines that cargo-mutants writes, and what its previously_caught.txt has is left out. SHARD=1/4 runs every fourth. What can't be chosen when the program runs,
-constants and what gives an opaque type, is left out: cargo-mutants itself can try it.
+lines that cargo-mutants writes; what its previously_caught.txt has is left out. SHARD=1/4 runs every
+fourth. What can't be chosen when the program runs, constants and what gives an opaque type, is left out:
+cargo-mutants itself can try it.
 """
 
 import collections
