@@ -144,10 +144,12 @@ impl<'a> Reach<'a> {
             Bytes::Without(call) => here(call).unwrap_or(all),
             Bytes::Only(call) => here(call).map_or(0, |n| n + 1),
             Bytes::Random { block, .. } => {
-                let place = sector / block.max(SECTOR);
-                let mut dice = Dice::new(self.salt.wrapping_add(place));
-                let some = number(dice.below(all as u64));
-                *dice.pick(&[0, all, some]).unwrap_or(&all)
+                let mut dice = Dice::new(self.salt ^ (sector / block.max(SECTOR)));
+                match dice.below(3) {
+                    0 => 0,
+                    1 => all,
+                    _ => number(dice.below(all as u64 + 1)),
+                }
             }
         };
         let mut reached = wanted.max(safe.map_or(0, |n| n + 1));
