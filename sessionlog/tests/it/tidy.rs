@@ -50,7 +50,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     (
         "sessionlog-backend-redb",
         &["sessionlog-core", "sessionlog-local"],
-        &["sessionlog-conformance", "sessionlog-testkit"],
+        &[
+            "sessionlog-conformance",
+            "sessionlog-crashfs",
+            "sessionlog-testkit",
+        ],
     ),
     (
         "sessionlog-backend-s3",
