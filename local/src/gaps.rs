@@ -274,6 +274,20 @@ mod tests {
         assert!(!walked.unwrap_err().is_corrupt());
         let sought = around(0, |_| damaged(), |_| Err(Error::unavailable("no disk")));
         assert!(!sought.unwrap_err().is_corrupt());
+        // For a moment, where it is asked for the place of an entry.
+        let mut asked = 0;
+        let moment = around(
+            0,
+            |_| damaged(),
+            |from| {
+                asked += 1;
+                if asked == 1 {
+                    return Err(Error::unavailable("no disk"));
+                }
+                Ok(Some(from))
+            },
+        );
+        assert!(!moment.unwrap_err().is_corrupt());
         let tried = |from| {
             if from == 0 {
                 damaged()

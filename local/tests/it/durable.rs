@@ -4,7 +4,10 @@ use std::io::{self, ErrorKind as Io};
 
 use sessionlog_core::ErrorKind;
 use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Recorder, armed};
-use sessionlog_local::files::{failed_to_move, make_all, open_or_create, replace};
+use sessionlog_local::anew::write_anew;
+use sessionlog_local::files::{
+    failed_to_move, make_all, open_or_create, open_read, open_write, replace,
+};
 
 /// The kinds of calls that `work` made, in order.
 fn calls(ops: &[Op]) -> Vec<&'static str> {
@@ -47,6 +50,32 @@ fn a_file_is_replaced_by_one_that_is_flushed_and_then_named() {
             b"content"
         );
     }
+}
+
+#[test]
+fn what_is_written_anew_is_every_byte_of_it_and_no_other_and_then_flushed() {
+    armed().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("name");
+    let content: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(&path, &content).unwrap();
+    let recorder = Recorder::with_room(folder.path(), 64 << 20).unwrap();
+    let (from, to) = (open_read(&path).unwrap(), open_write(&path).unwrap());
+    write_anew(&from, &to, 1_000..11_000_000).unwrap();
+    let record = recorder.finish().unwrap();
+    let (flush, writes) = record.ops.split_last().unwrap();
+    assert!(matches!(flush, Op::Flush { ok: true, .. }), "{flush:?}");
+    let mut next = 1_000;
+    for write in writes {
+        let Op::Write { at, data, .. } = write else {
+            panic!("{write:?}");
+        };
+        assert_eq!(*at, next);
+        assert!(data.len() <= 1 << 20);
+        next += data.len() as u64;
+    }
+    assert_eq!(next, 11_000_000);
+    assert!(std::fs::read(&path).unwrap() == content);
 }
 
 /// Each of the five calls fails once: up to the rename nothing has changed, and what was begun is

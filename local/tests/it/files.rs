@@ -116,6 +116,7 @@ fn a_file_has_one_identity_and_its_successor_another() {
     let of = |path: &Path| Look::at(path).unwrap().identity;
     assert_eq!(of(&a), Look::of(&open_read(&a).unwrap()).unwrap().identity);
     assert_ne!(of(&a), of(&b));
+    assert_ne!(of(&a).number(), of(&b).number());
     let was = of(&a);
     fs::rename(&b, &a).unwrap();
     assert_ne!(of(&a), was);
