@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use sessionlog_crashfs::FaultKind;
 
-use super::run::{DELIVERED, FaultAt, REFUSED, run};
+use super::fault::FaultAt;
+use super::killed::g13_a_failed_flush_behind_a_kill_loses_nothing;
+use super::run::{DELIVERED, REFUSED, Struck, run};
 use crate::Law;
 use crate::artefact::Artefact;
 use crate::bench::Bench;
@@ -14,7 +16,7 @@ use crate::kill::work::{Step, steps};
 use crate::law::law;
 use crate::model::fewest;
 use crate::patience::guarded;
-use crate::power::Work;
+use crate::power::{History, Work};
 
 pub(crate) const LAWS: &[Law] = &[
     law!(
@@ -29,6 +31,14 @@ pub(crate) const LAWS: &[Law] = &[
         Errors,
         g13_a_disk_that_goes_on_failing_loses_nothing,
         "From whichever file call on the disk fails: every error is honest, what was acknowledged outlives a power loss, and a healed disk serves again.",
+        Durable,
+        Folder,
+        Calls
+    ),
+    law!(
+        Errors,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
+        "A process is killed before it flushes, and a flush of the next one fails: what is acknowledged then outlives a power loss, and the store serves again.",
         Durable,
         Folder,
         Calls
@@ -50,14 +60,10 @@ async fn g13_a_disk_that_goes_on_failing_loses_nothing(bench: &Bench) -> Held {
 /// Fails a piece of work at every call, or at some that are spread evenly.
 async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
     let steps = steps("all");
-    if let Some(replay) = Artefact::asked(bench)? {
-        let fault = replay.fault.ok_or_else(|| {
-            End::Broken("the file to replay has the commands of another law".into())
-        })?;
-        let steps = replay.steps.unwrap_or(steps);
-        let held = once(bench, &steps, &fault).await.map(drop);
-        return held.map_err(|end| told(bench, &steps, fault, end));
+    if let Some(outcome) = asked(bench).await? {
+        return outcome;
     }
+    let past = History::default();
     let whole = Work::Steps(steps.clone()).record(bench).await?;
     let calls = whole.calls.len() as u64;
     let most = bench.options.budget.of(12, 24, u64::MAX);
@@ -66,9 +72,9 @@ async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
         let mut at = 1;
         loop {
             let fault = FaultAt::new(kind, at, lasting);
-            match once(bench, &steps, &fault).await {
-                Ok(true) => at += stride,
-                Ok(false) => break,
+            match once(bench, &steps, &past, &fault).await {
+                Ok(Struck::Nothing) => break,
+                Ok(_) => at += stride,
                 Err(end) => {
                     let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
                     return Err(told(bench, &steps, fault, end));
@@ -79,8 +85,25 @@ async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
     Ok(())
 }
 
+/// Does again what was saved, if the bench's law is asked for it.
+pub(super) async fn asked(bench: &Bench) -> Held<Option<Held>> {
+    let Some(replay) = Artefact::asked(bench)? else {
+        return Ok(None);
+    };
+    let (Some(fault), Some(steps)) = (replay.fault, replay.steps) else {
+        let other = "the file to replay has the commands of another law";
+        return Err(End::Broken(other.into()));
+    };
+    let past = match fault.behind {
+        Some(_) => Work::Steps(steps.clone()).record(bench).await?,
+        None => History::default(),
+    };
+    let held = once(bench, &steps, &past, &fault).await.map(drop);
+    Ok(Some(held.map_err(|end| told(bench, &steps, fault, end))))
+}
+
 /// The failure on a page, saved for replay.
-fn told(bench: &Bench, steps: &[Step], fault: FaultAt, end: End) -> End {
+pub(super) fn told(bench: &Bench, steps: &[Step], fault: FaultAt, end: End) -> End {
     let mut did = format!("the disk failed: {fault}, in");
     for step in steps {
         did += &format!("\n  {step}");
@@ -97,6 +120,7 @@ async fn shortest(
     end: End,
 ) -> (Vec<Step>, (FaultAt, End)) {
     let nearby = bench.options.budget.of(5, 12, 40);
+    let past = History::default();
     let newest = Cell::new(fault.at);
     let fails = async |fewer: &[Step]| {
         for at in (1..=newest.get()).rev().zip(0..nearby).map(|(at, _)| at) {
@@ -104,7 +128,7 @@ async fn shortest(
                 at,
                 ..fault.clone()
             };
-            match once(bench, fewer, &fault).await {
+            match once(bench, fewer, &past, &fault).await {
                 Err(end @ End::Breach(_)) => {
                     newest.set(at);
                     return Err((fault, end));
@@ -119,21 +143,26 @@ async fn shortest(
     let best = (steps, (fault.clone(), end));
     let (steps, (fault, end)) = fewest(best, fails).await;
     // Once more: its trail is the one that is told.
-    let again = once(bench, &steps, &fault).await;
+    let again = once(bench, &steps, &past, &fault).await;
     (steps, (fault, again.err().unwrap_or(end)))
 }
 
-/// Whether the fault was met.
-async fn once(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<bool> {
+/// What the fault struck.
+pub(super) async fn once(
+    bench: &Bench,
+    steps: &[Step],
+    past: &History,
+    fault: &FaultAt,
+) -> Held<Struck> {
     bench.trail.clear();
     let most = bench.options.budget.of(4, 6, 40);
-    let mut delivered = false;
+    let mut struck = Struck::Nothing;
     let work = async {
-        delivered = run(bench, steps, fault, most).await?;
+        struck = run(bench, steps, past, fault, most).await?;
         Ok(())
     };
     guarded(bench.options.patience, "the store", work).await?;
-    Ok(delivered)
+    Ok(struck)
 }
 
 #[cfg(test)]
@@ -153,7 +182,7 @@ mod tests {
         let fewest = block_on(async {
             for at in 1..100 {
                 let fault = FaultAt::new(FaultKind::ALL[0], at, false);
-                if let Err(end) = once(&bench, &steps, &fault).await {
+                if let Err(end) = once(&bench, &steps, &History::default(), &fault).await {
                     return shortest(&bench, steps, fault, end).await.0;
                 }
             }

@@ -1,16 +1,16 @@
 //! One piece of work on a disk that fails at one of its calls.
 
-use serde::{Deserialize, Serialize};
 use sessionlog_core::{ErrorKind, FencingToken, Result};
-use sessionlog_crashfs::{Fault, FaultKind, Recorder};
+use sessionlog_crashfs::Recorder;
 
+use super::fault::FaultAt;
 use crate::Place;
 use crate::bench::{Bench, Handle};
 use crate::breach::{End, Held, breach, ensure};
 use crate::dump::Dump;
 use crate::kill::oracle::Oracle;
 use crate::kill::work::{Step, Worker};
-use crate::power::{Failure, Judge, Keeping, Mark, Search, Work, finish, recorder};
+use crate::power::{Call, Failure, History, Judge, Keeping, Mark, Search, Work, finish, recorder};
 
 /// Calls that failed.
 pub(super) const DELIVERED: &str = "faults delivered";
@@ -19,65 +19,54 @@ pub(super) const REFUSED: &str = "steps that failed";
 /// Failed calls that no step failed for.
 const ABSORBED: &str = "faults absorbed";
 
-/// When a disk fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FaultAt {
-    /// How: the name of a kind.
-    pub(crate) kind: String,
-    /// At which of the calls that can fail so, from 1.
-    pub(crate) at: u64,
-    /// Whether every later one fails as well.
-    pub(crate) lasting: bool,
-}
-
-impl FaultAt {
-    pub(super) fn new(kind: FaultKind, at: u64, lasting: bool) -> Self {
-        let kind = format!("{kind:?}");
-        Self { kind, at, lasting }
-    }
-
-    fn fault(&self) -> Held<Fault> {
-        let known = FaultKind::ALL.into_iter();
-        let kind = known.into_iter().find(|k| format!("{k:?}") == self.kind);
-        let kind = kind.ok_or_else(|| End::Broken("no such fault to replay".into()))?;
-        Ok(Fault {
-            kind,
-            at: self.at,
-            lasting: self.lasting,
-        })
-    }
-}
-
-impl std::fmt::Display for FaultAt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let lasting = if self.lasting {
-            " and all later ones"
-        } else {
-            ""
-        };
-        write!(f, "{} at call {}{lasting}", self.kind, self.at)
-    }
+/// What a fault struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Struck {
+    /// There were fewer calls than that.
+    Nothing,
+    /// A call, and no flush.
+    Call,
+    /// A flush, at least.
+    Flush,
 }
 
 /// Does the steps on a disk that fails, heals it, does the rest, and looks at so many power losses
-/// since the fault. Whether the fault was delivered at all.
-pub(super) async fn run(bench: &Bench, steps: &[Step], fault: &FaultAt, most: u64) -> Held<bool> {
+/// since the fault. `past` is the record of a process that does the steps undisturbed: the one that
+/// is killed, if one is.
+pub(super) async fn run(
+    bench: &Bench,
+    steps: &[Step],
+    past: &History,
+    fault: &FaultAt,
+    most: u64,
+) -> Held<Struck> {
     let work = Work::Steps(steps.to_vec());
     let oracle = Oracle::of(steps.to_vec()).await?;
     let place = Place::in_memory(&bench.options.ground)?;
+    let killed = fault.behind.map_or(0, |kill| kill.call);
+    let done = match fault.behind {
+        Some(kill) => past.acknowledged(kill.call).count(),
+        None => 0,
+    };
+    past.left_by_kill(killed).write(place.dir())?;
     let mut life = Life {
         bench,
         oracle: &oracle,
         place: &place,
         recorder: recorder(place.dir())?,
         marks: Vec::new(),
-        done: 0,
+        done,
+        under_way: fault.behind.map(|kill| (done, kill.again)),
+        end: match fault.behind {
+            Some(_) => oracle.len().min(done + BEHIND),
+            None => oracle.len(),
+        },
     };
     life.recorder.inject(fault.fault()?);
     let refused = life.until_refused().await?;
     let hits = life.recorder.hits();
     if hits == 0 {
-        return Ok(false);
+        return Ok(Struck::Nothing);
     }
     bench.sometimes(DELIVERED, 1);
     bench.sometimes(if refused.is_some() { REFUSED } else { ABSORBED }, 1);
@@ -90,6 +79,15 @@ pub(super) async fn run(bench: &Bench, steps: &[Step], fault: &FaultAt, most: u6
     } = life;
     let history = finish(recorder, marks, since)?;
     drop(place);
+    let struck = match history.calls.iter().any(Call::fails) {
+        true => Struck::Flush,
+        false => Struck::Call,
+    };
+    // Behind a kill, calls that are no flushes fail as they do without one.
+    if fault.behind.is_some() && struck == Struck::Call {
+        return Ok(struck);
+    }
+    let history = past.then(killed, history)?;
     // What the fault left open is lost now.
     let judge = Judge::of(&work).await?;
     let check = async |place: &Place, marks: &[Mark]| judge.check(bench, place, marks).await;
@@ -99,7 +97,7 @@ pub(super) async fn run(bench: &Bench, steps: &[Step], fault: &FaultAt, most: u6
         .explore(&history, Keeping::Journaled, from, &check)
         .await?;
     let Some((crash, End::Breach(why))) = found else {
-        return Ok(true);
+        return Ok(struck);
     };
     let failure = Failure::new(work, crash, history);
     Err(breach(format!("{why}\n{}", failure.page())))
@@ -113,7 +111,14 @@ struct Life<'a> {
     recorder: Recorder,
     marks: Vec<(usize, Mark)>,
     done: usize,
+    /// How many steps are done here.
+    end: usize,
+    /// The step that a killed process was at, and whether it is sent again.
+    under_way: Option<(usize, bool)>,
 }
+
+/// How many steps are done behind a kill.
+const BEHIND: usize = 3;
 
 /// A refused step, or a refused opening.
 struct Refused {
@@ -121,6 +126,13 @@ struct Refused {
     worker: Option<Worker>,
     /// Whether it may have happened nevertheless.
     open: bool,
+}
+
+impl Refused {
+    fn of(worker: Worker, open: bool) -> Self {
+        let worker = Some(worker);
+        Self { worker, open }
+    }
 }
 
 impl Life<'_> {
@@ -150,17 +162,47 @@ impl Life<'_> {
             Ok(store) => Worker::new(store),
             Err(open) => return Ok(Some(Refused { worker: None, open })),
         };
-        while let Some(step) = self.oracle.steps().get(self.done) {
-            let answer = worker.attempt(*step).await?;
+        if self.is_under_way() && !self.repeats() {
+            match Dump::of(&worker.store).await {
+                Ok(found) => self.looks(&found)?,
+                Err(_) => return Ok(Some(Refused::of(worker, true))),
+            }
+        }
+        while let Some(step) = self.next() {
+            let answer = worker.attempt(step).await?;
             match reasonable(answer, &step.to_string())? {
                 Ok(token) => self.mark(token),
-                Err(open) => {
-                    let worker = Some(worker);
-                    return Ok(Some(Refused { worker, open }));
-                }
+                Err(open) => return Ok(Some(Refused::of(worker, open || self.is_under_way()))),
             }
         }
         Ok(None)
+    }
+
+    /// The step whose turn it is.
+    fn next(&self) -> Option<Step> {
+        let steps = self.oracle.steps();
+        let step = steps.get(self.done).filter(|_| self.done < self.end);
+        step.copied()
+    }
+
+    /// Whether the next step may have been done by the process that was killed.
+    fn is_under_way(&self) -> bool {
+        self.under_way.is_some_and(|(step, _)| step == self.done)
+    }
+
+    /// Whether the next step is sent again whether it is done or not.
+    fn repeats(&self) -> bool {
+        let again = self.under_way == Some((self.done, true));
+        again && self.next().is_some_and(Step::repeats)
+    }
+
+    /// Goes on behind the next step if it is seen to be done.
+    fn looks(&mut self, found: &Dump) -> Held {
+        let further = self.oracle.fits(found, self.done, 0)?;
+        if further && self.next().is_some() && !self.repeats() {
+            self.saw();
+        }
+        Ok(())
     }
 
     /// Behind a refusal: the handle shows what was acknowledged, or refuses; once the disk is whole
@@ -183,14 +225,12 @@ impl Life<'_> {
             None => {
                 let store = self.bench.open_at(self.place).await?;
                 let found = Dump::of(&store).await?;
-                if self.oracle.fits(&found, self.done, 0)? && self.done < self.oracle.len() {
-                    self.saw();
-                }
+                self.looks(&found)?;
                 Worker::new(store)
             }
         };
-        while let Some(step) = self.oracle.steps().get(self.done) {
-            let token = worker.perform(*step).await?;
+        while let Some(step) = self.next() {
+            let token = worker.perform(step).await?;
             self.mark(token);
         }
         let found = Dump::of(&worker.store).await?;
@@ -221,13 +261,13 @@ impl Life<'_> {
         let Ok(found) = Dump::of(&worker.store).await else {
             return Ok(None);
         };
-        if open && self.oracle.fits(&found, self.done, 0)? {
-            self.saw();
+        if open {
+            self.looks(&found)?;
         }
-        let Some(step) = self.oracle.steps().get(self.done) else {
+        let Some(step) = self.next() else {
             return Ok(Some(worker));
         };
-        let answer = worker.attempt(*step).await?;
+        let answer = worker.attempt(step).await?;
         let what = format!("{step} on a whole disk, behind an error");
         match reasonable(answer, &what)? {
             Ok(token) => {

@@ -128,7 +128,7 @@ pub(crate) async fn steps_at_every_call(bench: &Bench, work: &str) -> Held {
     let oracle = Oracle::of(steps(work)).await?;
     at_every_call(bench, work, async |place, ended| {
         let (done, tokens) = acknowledged(ended)?;
-        oracle.check(bench, place, (done, 0), &tokens).await
+        oracle.check(bench, place, (done, &[]), &tokens).await
     })
     .await?;
     happened(bench, &[KILLS, TORN, DONE, NOT_DONE])

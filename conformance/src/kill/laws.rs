@@ -185,7 +185,7 @@ async fn g03_kills_at_any_time_leave_a_prefix(bench: &Bench) -> Held {
             "a child was killed after {done} of {} steps",
             oracle.len()
         ));
-        oracle.check(bench, &place, (done, 0), &tokens).await?;
+        oracle.check(bench, &place, (done, &[]), &tokens).await?;
         bench.sometimes("kills", u64::from(ended.killed));
     }
     happened(bench, &["kills"])

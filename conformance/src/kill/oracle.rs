@@ -1,5 +1,6 @@
 //! What must hold after a kill: every acknowledged step, and the one under way whole or not at all.
 
+mod apart;
 #[cfg(test)]
 mod tests;
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use sessionlog_core::{Memory, SeqNum, Severity, Snapshot, Store};
 
+use self::apart::behind;
 use super::work::{Step, Worker, work_event};
 use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{End, Held, breach, ensure, ensure_eq};
@@ -104,18 +106,25 @@ impl Oracle {
         }
     }
 
-    /// Opens what a crash left, and checks everything: so many steps were acknowledged, and more
-    /// seen to have happened. `tokens` are those that were told before.
+    /// Opens what a crash left, and checks everything: so many steps were acknowledged. The `loose` ones,
+    /// of these or right behind them, were only seen to have happened, and nothing that was acknowledged
+    /// rests on them. `tokens` are those that were told before.
     pub(crate) async fn check(
         &self,
         bench: &Bench,
         place: &Place,
-        (done, seen): (usize, usize),
+        (done, loose): (usize, &[usize]),
         tokens: &[u64],
     ) -> Held {
         let store = bench.open_at(place).await?;
         let mut found = Dump::of(&store).await?;
-        let further = self.fits(&found, done, seen)?;
+        let further = match self.fits(&found, done, behind(done, loose)) {
+            Err(end) if !loose.is_empty() => {
+                self.fits_apart(&found, done, loose).await.ok_or(end)?
+            }
+            Err(end) => return Err(end),
+            Ok(further) => further,
+        };
         if done < self.steps.len() && self.states.get(done) != self.states.get(done + 1) {
             bench.sometimes(if further { DONE } else { NOT_DONE }, 1);
         }

@@ -71,6 +71,25 @@ impl Step {
         }
     }
 
+    /// Whether it can't be there without an earlier step.
+    pub(crate) fn rests_on(self, before: Self) -> bool {
+        let log = |step| matches!(step, Self::Append(..) | Self::Say(..) | Self::Drive(..));
+        let blob = |step| matches!(step, Self::Put(..) | Self::Remove(..));
+        let saved = |step| matches!(step, Self::Save(..));
+        let apart = blob(self) && (log(before) || saved(before))
+            || log(self) && (blob(before) || saved(before))
+            || saved(self) && blob(before);
+        self.who().0 == before.who().0 && !apart
+    }
+
+    /// Whether it may be sent again when nobody knows whether it was done.
+    pub(crate) fn repeats(self) -> bool {
+        matches!(
+            self,
+            Self::Append(..) | Self::Say(..) | Self::Drive(..) | Self::Save(..) | Self::Put(..)
+        )
+    }
+
     /// How far the conversation has come behind this step of it.
     pub(crate) fn said(self) -> u64 {
         match self {

@@ -99,13 +99,9 @@ impl Failure {
             page,
             "the power went after file call {upto} of {all}: {last}"
         );
-        let done = self.history.acknowledged(upto).count();
-        for (n, line) in self.work.lines().iter().enumerate() {
-            let state = match n.cmp(&done) {
-                std::cmp::Ordering::Less => "acknowledged",
-                std::cmp::Ordering::Equal => "under way",
-                std::cmp::Ordering::Greater => break,
-            };
+        let marks = self.history.acknowledged(upto);
+        let states = marks.map(|mark| if mark.open { "seen" } else { "acknowledged" });
+        for (line, state) in self.work.lines().iter().zip(states.chain(["under way"])) {
             let _ = writeln!(page, "  {state:<12} {line}");
         }
         let mut walk = Walk::new(&self.history, keeping);

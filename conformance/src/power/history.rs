@@ -80,6 +80,11 @@ impl Call {
         )
     }
 
+    /// Whether it is a flush that failed.
+    pub(crate) fn fails(&self) -> bool {
+        !self.flushes() && !self.changes()
+    }
+
     /// Whether it changes anything: all but flushes do.
     pub(crate) fn changes(&self) -> bool {
         !matches!(

@@ -5,6 +5,7 @@ mod content;
 mod failure;
 mod history;
 mod image;
+mod killed;
 mod laws;
 mod mutate;
 mod names;
@@ -18,7 +19,7 @@ mod work;
 mod tests;
 
 pub(crate) use failure::Failure;
-pub(crate) use history::Mark;
+pub(crate) use history::{Call, History, Mark};
 pub(crate) use laws::LAWS;
 pub(crate) use names::Keeping;
 pub(crate) use recorded::{finish, recorder};

@@ -128,9 +128,7 @@ fn call(op: Op, history: &mut History) -> Held {
         // An interrupted flush was not carried out, and left everything to be flushed: it may be
         // repeated.
         Op::Failed { errno: EINTR, .. } => {
-            let last = history.calls.last();
-            let failed = |call: &Call| !call.changes() && !call.flushes();
-            if last.is_some_and(failed) {
+            if history.calls.last().is_some_and(Call::fails) {
                 history.calls.pop();
             }
             return Ok(());

@@ -12,6 +12,7 @@ use super::walk::{Choice, Walk};
 
 mod choices;
 mod fates;
+mod killed;
 
 const A: u32 = 1;
 const B: u32 = 2;

@@ -109,8 +109,8 @@ impl Judge {
                 let tokens: Vec<u64> = present.filter_map(|mark| mark.token).collect();
                 let done = marks.iter().rposition(|mark| !mark.open);
                 let done = done.map_or(0, |n| n + 1);
-                let seen = marks.len() - done;
-                oracle.check(bench, place, (done, seen), &tokens).await
+                let loose = loose(oracle.steps(), marks);
+                oracle.check(bench, place, (done, &loose), &tokens).await
             }
             Self::Group => {
                 let steps = marks.iter().filter_map(|m| u64::try_from(m.step).ok());
@@ -118,5 +118,52 @@ impl Judge {
             }
             Self::Turn(expected) => resumes(bench, place, expected, marks.len()).await,
         }
+    }
+}
+
+/// The steps that were only seen to have happened, and that nothing which was acknowledged rests on.
+fn loose(steps: &[Step], marks: &[Mark]) -> Vec<usize> {
+    let known = || marks.iter().zip(steps).enumerate();
+    let acknowledged = |n: usize, before: &Step| {
+        let mut later = known().filter(|(later, (mark, _))| *later > n && !mark.open);
+        later.any(|(_, (_, step))| step.rests_on(*before))
+    };
+    let open = known().filter(|(_, (mark, _))| mark.open);
+    let open = open.filter(|(n, (_, step))| !acknowledged(*n, step));
+    open.map(|(n, _)| n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kill::work::Who;
+
+    #[test]
+    fn what_was_only_seen_is_loose_until_something_that_rests_on_it_is_acknowledged() {
+        let s = Who("s", 1);
+        let steps = [
+            Step::Create(s),
+            Step::Append(s, 0, 1),
+            Step::Put(s, 1, 1),
+            Step::Append(s, 1, 2),
+        ];
+        let loose = |open: &[bool]| {
+            let mark = |(step, open): (usize, &bool)| Mark {
+                step,
+                token: None,
+                open: *open,
+            };
+            let marks: Vec<_> = open.iter().enumerate().map(mark).collect();
+            super::loose(&steps, &marks)
+        };
+        assert!(loose(&[]).is_empty());
+        assert_eq!(loose(&[true]), [0]);
+        assert_eq!(loose(&[false, true]), [1]);
+        assert_eq!(loose(&[true, true]), [0, 1]);
+        assert!(loose(&[true, false]).is_empty());
+        assert_eq!(loose(&[false, true, false]), [1]);
+        assert_eq!(loose(&[false, true, true]), [1, 2]);
+        assert_eq!(loose(&[false, true, true, false]), [2]);
+        assert!(loose(&[false; 4]).is_empty());
     }
 }

@@ -98,26 +98,31 @@ twins! { "files", over_files;
     ]
     delete_leaves_a_file DeleteLeavesAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_no_byte_of_a_deleted_session_stays,
     ]
     flushes_twice FlushesTwice [
         g03_a_lone_append_is_one_write_and_one_flush,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
     ]
     opening_writes OpeningWrites [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g16_opening_to_read_changes_no_byte,
     ]
     reads_rewrite_a_file ReadsRewriteAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g16_reading_makes_no_call_that_changes,
     ]
     reads_touch_a_file ReadsTouchAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g16_opening_to_read_changes_no_byte,
         g16_reading_changes_no_byte,
@@ -125,6 +130,7 @@ twins! { "files", over_files;
     ]
     world_readable WorldReadable [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         y08_files_are_private_whatever_the_umask,
     ]
@@ -185,6 +191,7 @@ const KEEPS_IT_IN_MEMORY: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
     "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_failed_flush_behind_a_kill_loses_nothing",
     "g13_a_file_call_that_fails_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
@@ -219,6 +226,7 @@ const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
     "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_failed_flush_behind_a_kill_loses_nothing",
     "g13_a_file_call_that_fails_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",

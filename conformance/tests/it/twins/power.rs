@@ -104,6 +104,7 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
         g20_power_loss_leaves_a_conversation_that_resumes,
@@ -117,6 +118,7 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
         g20_power_loss_leaves_a_conversation_that_resumes,
@@ -125,6 +127,7 @@ power_twins! {
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
@@ -141,6 +144,7 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
@@ -157,6 +161,7 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g13_a_refused_append_changes_nothing,
         g13_too_large_batches_are_refused_with_figures,
@@ -172,9 +177,14 @@ power_twins! {
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
     flush_retried FlushRetried [
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
     ]
+    trusts_the_past TrustsThePast [
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
+    ]
     errors_ignored ErrorsIgnored [
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_disk_that_goes_on_failing_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
     ]

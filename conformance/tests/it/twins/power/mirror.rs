@@ -1,8 +1,10 @@
 //! A journal in a place, written with a fault.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sessionlog_core::Sum;
 
@@ -33,6 +35,8 @@ pub(crate) enum Fault {
     FlushRetried,
     /// A write that failed is taken for one that did not.
     ErrorsIgnored,
+    /// What an earlier process left is taken for durable, whatever flush fails.
+    TrustsThePast,
 }
 
 /// The journal in the place.
@@ -47,6 +51,12 @@ pub(crate) struct Mirror {
 }
 
 const NAME: &str = "journal";
+
+/// Where this process wrote what it could not flush.
+fn doubts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static DOUBTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    DOUBTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Mirror {
     /// Opens the journal of a place, and repairs its end.
@@ -68,6 +78,7 @@ impl Mirror {
         }
         let again = match fault {
             Fault::NoTailRepair => Vec::new(),
+            Fault::TrustsThePast if !doubts().contains(dir) => Vec::new(),
             _ => content
                 .split_inclusive(|b| *b == b'\n')
                 .next_back()
@@ -123,7 +134,9 @@ impl Mirror {
             }
             _ => {
                 self.file.write_all(more)?;
-                flush(&self.file, self.fault)
+                flush(&self.file, self.fault).inspect_err(|_| {
+                    doubts().insert(self.dir.clone());
+                })
             }
         }
     }
