@@ -23,7 +23,7 @@ pub(super) async fn g13_a_failed_flush_behind_a_kill_loses_nothing(bench: &Bench
     }
     let steps = steps("all");
     let past = Work::Steps(steps.clone()).record(bench).await?;
-    let most = bench.options.budget.of(4, 6, u64::MAX);
+    let most = bench.options.budget.of(3, 4, u64::MAX);
     for kill in spread(kills(&past), most) {
         if let Some((fault, end)) = behind(bench, &steps, &past, kill).await? {
             let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
@@ -85,12 +85,13 @@ async fn shortest(
     fault: FaultAt,
     end: End,
 ) -> (Vec<Step>, (FaultAt, End)) {
+    let most = bench.options.budget.of(3, 4, 20);
     let fails = async |fewer: &[Step]| {
         // A list that can't be done shows nothing.
         let Ok(past) = Work::Steps(fewer.to_vec()).record(bench).await else {
             return Ok(());
         };
-        for kill in kills(&past) {
+        for kill in spread(kills(&past), most) {
             match behind(bench, fewer, &past, kill).await {
                 Ok(Some(failure)) => return Err(failure),
                 Ok(None) => {}
