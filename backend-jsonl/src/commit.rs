@@ -176,15 +176,22 @@ impl AppendLock<'_> {
             .into_iter()
             .map(|request| writer.admit(life, options, request, &mut newest, &mut sealed))
             .collect();
+        // What a killed process wrote may not be durable. It is about to be acknowledged, or written on
+        // behind: a power loss that took it and kept what comes behind would leave a hole.
+        let matters = !sealed.is_empty() || outcomes.iter().any(is_repeat);
+        if matters
+            && !flushed.covers(before.end.offset)
+            && let Err(source) = flushed.flush(&writer.file, before.end.offset)
+        {
+            self.bench.writer = None;
+            let error = failed("flush", &life.events)(source);
+            let tail = before.end.head.tail;
+            fail(&mut outcomes, &error, |o| rests_on_more_than(o, tail));
+            let unproven = unproven(life, std::io::Error::other(error));
+            fail(&mut outcomes, &unproven, is_repeat);
+            return outcomes;
+        }
         if sealed.is_empty() {
-            if flushed.covers(before.end.offset) || !outcomes.iter().any(is_repeat) {
-                return outcomes;
-            }
-            // What a killed process wrote may not be durable, and is about to be acknowledged.
-            if let Err(source) = flushed.flush(&writer.file, before.end.offset) {
-                self.bench.writer = None;
-                fail(&mut outcomes, &unproven(life, source), is_repeat);
-            }
             return outcomes;
         }
         buffer.clear();

@@ -83,6 +83,11 @@ impl Seat {
         if known && self.fresh().await?.state.stamp != view.state.stamp {
             return Ok(Step::Again);
         }
+        let repeats = |outcome: &Result<Done>| matches!(outcome, Ok(Done::Appended(range)) if !range.is_empty());
+        if draft.outcomes.iter().any(repeats) && !self.owns(view) {
+            let newest = self.env.keys.head(&self.dir, view.state.slot);
+            self.env.objects.prove(&newest).await?;
+        }
         desk.ledger = Some((view.state.slot, draft.ledger));
         Ok(Step::Done(draft.outcomes))
     }

@@ -14,6 +14,7 @@ use sessionlog_core::{Error, ErrorKind, Result};
 
 use crate::codec::{random, wide};
 use crate::options::Options;
+use crate::site::folder::Durably;
 use crate::site::told::told;
 
 /// An object as a list shows it.
@@ -186,6 +187,22 @@ impl Objects {
                 answer => self
                     .answer("read", key, answer)
                     .map(|got| Some(got.meta.size)),
+            }
+        })
+        .await
+    }
+
+    /// Sees to it that an object stays which somebody else put: one that is read is durable, but in a folder.
+    pub(crate) async fn prove(&self, key: &Path) -> Result<()> {
+        self.again(|| async {
+            let mut options = GetOptions {
+                head: true,
+                ..GetOptions::default()
+            };
+            options.extensions.insert(Durably);
+            match self.within(0, self.store.get_opts(key, options)).await {
+                Some(Err(error)) => absent("read", key, error),
+                answer => self.answer("read", key, answer).map(drop),
             }
         })
         .await

@@ -32,6 +32,11 @@ const KNOWN: usize = 16_384;
 #[derive(Clone)]
 pub struct Folder(Arc<Inner>);
 
+/// Asks a [`Folder`] for more than an answer: the name that it finds is on disk when it gives it. Whoever put
+/// the object may have been killed before the folder was flushed. Other stores need not be asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Durably;
+
 struct Inner {
     files: LocalFileSystem,
     /// Folders above are not this store's.
@@ -230,7 +235,12 @@ impl ObjectStore for Folder {
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> StoreResult<GetResult> {
-        self.0.files.get_opts(at, options).await
+        let durably = options.extensions.get::<Durably>().is_some();
+        let got = self.0.files.get_opts(at, options).await?;
+        if durably {
+            self.settle(at, false).await?;
+        }
+        Ok(got)
     }
 
     async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> StoreResult<Vec<Bytes>> {

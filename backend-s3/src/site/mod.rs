@@ -3,7 +3,7 @@
 mod clear;
 #[cfg(feature = "_cloud")]
 mod clouds;
-mod folder;
+pub(crate) mod folder;
 pub(crate) mod guard;
 mod location;
 mod open;

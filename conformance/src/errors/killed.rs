@@ -4,13 +4,14 @@ use sessionlog_crashfs::FaultKind;
 
 use super::fault::{FaultAt, Kill};
 use super::laws::{asked, once, told};
-use super::run::Struck;
+use super::run::{BUILT, Struck};
+use crate::Budget;
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::kill::happened;
 use crate::kill::work::{Step, steps};
 use crate::model::fewest;
-use crate::power::{History, Work};
+use crate::power::{Call, History, Mark, Work};
 
 /// Flushes of the second process that failed.
 const FLUSHES: &str = "failed flushes behind a kill";
@@ -21,30 +22,38 @@ pub(super) async fn g13_a_failed_flush_behind_a_kill_loses_nothing(bench: &Bench
     if let Some(outcome) = asked(bench).await? {
         return outcome;
     }
-    let steps = steps("all");
+    let steps = steps("killed");
     let past = Work::Steps(steps.clone()).record(bench).await?;
-    let most = bench.options.budget.of(3, 4, u64::MAX);
-    for kill in spread(kills(&past), most) {
-        if let Some((fault, end)) = behind(bench, &steps, &past, kill).await? {
-            let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
-            return Err(told(bench, &steps, fault, end));
+    for call in kills(bench, &steps, &past) {
+        for again in [true, false] {
+            let kill = Kill { call, again };
+            if let Some((fault, end)) = behind(bench, &steps, &past, kill).await? {
+                let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
+                return Err(told(bench, &steps, fault, end));
+            }
         }
     }
-    happened(bench, &[FLUSHES])
+    happened(bench, &[FLUSHES, BUILT])
 }
 
-/// The moments before each flush.
-fn kills(past: &History) -> Vec<usize> {
-    let flushes = past.calls.iter().enumerate();
-    let flushes = flushes.filter(|(_, call)| call.flushes());
-    flushes.map(|(n, _)| n).collect()
-}
-
-/// At most so many of them, spread evenly.
-fn spread(all: Vec<usize>, most: u64) -> impl Iterator<Item = usize> {
-    let stride = (all.len() as u64).div_ceil(most.max(1)).max(1);
-    let stride = usize::try_from(stride).unwrap_or(usize::MAX);
-    all.into_iter().step_by(stride)
+/// The moments before flushes: of each step the last one that it waits for, appends first; in the deep
+/// budget before every flush.
+fn kills(bench: &Bench, steps: &[Step], past: &History) -> Vec<usize> {
+    let flushes =
+        || (0..past.calls.len()).filter(|n| past.calls.get(*n).is_some_and(Call::flushes));
+    let most = match bench.options.budget {
+        Budget::Smoke => 3,
+        Budget::Default => 6,
+        Budget::Deep => return flushes().collect(),
+    };
+    let of_step = |(mark, step): (&(usize, Mark), &Step)| {
+        let last = flushes().take_while(|n| *n < mark.0).last()?;
+        Some((!matches!(step, Step::Append(..)), last))
+    };
+    let mut last: Vec<_> = past.marks.iter().zip(steps).filter_map(of_step).collect();
+    last.sort_unstable();
+    last.dedup();
+    last.into_iter().map(|(_, call)| call).take(most).collect()
 }
 
 /// Fails each flush of a process behind one that was killed there. The first failure.
@@ -52,47 +61,45 @@ async fn behind(
     bench: &Bench,
     steps: &[Step],
     past: &History,
-    call: usize,
+    kill: Kill,
 ) -> Held<Option<(FaultAt, End)>> {
-    for again in [true, false] {
-        for at in 1.. {
-            let mut struck = Struck::Nothing;
-            // One that goes on failing takes ways that one which fails once does not.
-            for lasting in [false, true] {
-                let fault = FaultAt::new(FaultKind::Eio, at, lasting).behind(Kill { call, again });
-                struck = match once(bench, steps, past, &fault).await {
-                    Ok(struck) => struck,
-                    Err(end @ End::Breach(_)) => return Ok(Some((fault, end))),
-                    Err(other) => return Err(other),
-                };
-                if struck != Struck::Flush {
-                    break;
-                }
-                bench.sometimes(FLUSHES, 1);
-            }
-            if struck == Struck::Nothing {
+    for at in 1.. {
+        let mut struck = Struck::Nothing;
+        // One that goes on failing takes ways that one which fails once does not.
+        for lasting in [false, true] {
+            let fault = FaultAt::new(FaultKind::Eio, at, lasting).behind(kill);
+            struck = match once(bench, steps, past, &fault).await {
+                Ok(struck) => struck,
+                Err(end @ End::Breach(_)) => return Ok(Some((fault, end))),
+                Err(other) => return Err(other),
+            };
+            if struck != Struck::Flush {
                 break;
             }
+            bench.sometimes(FLUSHES, 1);
+        }
+        if struck == Struck::Nothing {
+            break;
         }
     }
     Ok(None)
 }
 
-/// The fewest steps that are found to fail, whatever call it is behind.
+/// The fewest steps that are found to fail, wherever the first process is killed.
 async fn shortest(
     bench: &Bench,
     steps: Vec<Step>,
     fault: FaultAt,
     end: End,
 ) -> (Vec<Step>, (FaultAt, End)) {
-    let most = bench.options.budget.of(3, 4, 20);
+    let again = fault.behind.is_some_and(|kill| kill.again);
     let fails = async |fewer: &[Step]| {
         // A list that can't be done shows nothing.
         let Ok(past) = Work::Steps(fewer.to_vec()).record(bench).await else {
             return Ok(());
         };
-        for kill in spread(kills(&past), most) {
-            match behind(bench, fewer, &past, kill).await {
+        for call in kills(bench, fewer, &past) {
+            match behind(bench, fewer, &past, Kill { call, again }).await {
                 Ok(Some(failure)) => return Err(failure),
                 Ok(None) => {}
                 Err(_) => break,
@@ -100,5 +107,11 @@ async fn shortest(
         }
         Ok(())
     };
-    fewest((steps, (fault, end)), fails).await
+    let (steps, (fault, end)) = fewest((steps, (fault, end)), fails).await;
+    // Once more: its trail is the one that is told.
+    let again = match Work::Steps(steps.clone()).record(bench).await {
+        Ok(past) => once(bench, &steps, &past, &fault).await.err(),
+        Err(_) => None,
+    };
+    (steps, (fault, again.unwrap_or(end)))
 }

@@ -16,7 +16,7 @@ use crate::kill::work::{Step, steps};
 use crate::law::law;
 use crate::model::fewest;
 use crate::patience::guarded;
-use crate::power::{History, Work};
+use crate::power::{Call, History, Work};
 
 pub(crate) const LAWS: &[Law] = &[
     law!(
@@ -38,7 +38,7 @@ pub(crate) const LAWS: &[Law] = &[
     law!(
         Errors,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
-        "A process is killed before it flushes, and a flush of the next one fails: what is acknowledged then outlives a power loss, and the store serves again.",
+        "A process is killed before a flush, and a flush of the next one fails: what is acknowledged then outlives a power loss, and the store serves again.",
         Durable,
         Folder,
         Calls
@@ -94,11 +94,20 @@ pub(super) async fn asked(bench: &Bench) -> Held<Option<Held>> {
         let other = "the file to replay has the commands of another law";
         return Err(End::Broken(other.into()));
     };
+    let changed =
+        || End::NotMeasured("the store makes other calls now than those that failed".into());
     let past = match fault.behind {
         Some(_) => Work::Steps(steps.clone()).record(bench).await?,
         None => History::default(),
     };
-    let held = once(bench, &steps, &past, &fault).await.map(drop);
+    let kill = fault.behind.map(|kill| past.calls.get(kill.call));
+    if kill.is_some_and(|call| !call.is_some_and(Call::flushes)) {
+        return Err(changed());
+    }
+    let held = match once(bench, &steps, &past, &fault).await {
+        Ok(Struck::Nothing) => Err(changed()),
+        held => held.map(drop),
+    };
     Ok(Some(held.map_err(|end| told(bench, &steps, fault, end))))
 }
 

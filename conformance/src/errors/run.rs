@@ -66,7 +66,11 @@ pub(super) async fn run(
     let refused = life.until_refused().await?;
     let hits = life.recorder.hits();
     if hits == 0 {
-        return Ok(Struck::Nothing);
+        return match (refused, fault.behind) {
+            (None, _) => Ok(Struck::Nothing),
+            (Some(_), None) => Err(breach(UNPROVOKED)),
+            (Some(_), Some(_)) => Err(End::NotMeasured(format!("behind a kill, {UNPROVOKED}"))),
+        };
     }
     bench.sometimes(DELIVERED, 1);
     bench.sometimes(if refused.is_some() { REFUSED } else { ABSORBED }, 1);
@@ -86,6 +90,10 @@ pub(super) async fn run(
     // Behind a kill, calls that are no flushes fail as they do without one.
     if fault.behind.is_some() && struck == Struck::Call {
         return Ok(struck);
+    }
+    let told = history.marks.iter().filter(|(_, mark)| !mark.open).count();
+    if fault.behind.is_some() {
+        bench.sometimes(BUILT, told as u64);
     }
     let history = past.then(killed, history)?;
     // What the fault left open is lost now.
@@ -111,7 +119,7 @@ struct Life<'a> {
     recorder: Recorder,
     marks: Vec<(usize, Mark)>,
     done: usize,
-    /// How many steps are done here.
+    /// Where the steps end that are done here.
     end: usize,
     /// The step that a killed process was at, and whether it is sent again.
     under_way: Option<(usize, bool)>,
@@ -119,6 +127,9 @@ struct Life<'a> {
 
 /// How many steps are done behind a kill.
 const BEHIND: usize = 3;
+const UNPROVOKED: &str = "a step or the opening was refused, and no file call had failed";
+/// Steps that were acknowledged when a flush had failed behind a kill.
+pub(super) const BUILT: &str = "steps acknowledged behind a kill";
 
 /// A refused step, or a refused opening.
 struct Refused {
@@ -199,8 +210,12 @@ impl Life<'_> {
     /// Goes on behind the next step if it is seen to be done.
     fn looks(&mut self, found: &Dump) -> Held {
         let further = self.oracle.fits(found, self.done, 0)?;
-        if further && self.next().is_some() && !self.repeats() {
-            self.saw();
+        if !self.repeats() {
+            if further && self.next().is_some() {
+                self.saw();
+            }
+            // What nobody sees now was not done, and nobody is left who could do it.
+            self.under_way = None;
         }
         Ok(())
     }

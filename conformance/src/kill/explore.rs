@@ -3,7 +3,7 @@
 use sessionlog_crashfs::{Moment, Plan};
 
 use super::child::Told;
-use super::oracle::{DONE, NOT_DONE, Oracle};
+use super::oracle::{Before, DONE, NOT_DONE, Oracle};
 use super::parent::{Ended, Process};
 use super::work::steps;
 use crate::artefact::{Artefact, KillAt};
@@ -128,7 +128,9 @@ pub(crate) async fn steps_at_every_call(bench: &Bench, work: &str) -> Held {
     let oracle = Oracle::of(steps(work)).await?;
     at_every_call(bench, work, async |place, ended| {
         let (done, tokens) = acknowledged(ended)?;
-        oracle.check(bench, place, (done, &[]), &tokens).await
+        oracle
+            .check(bench, place, Before::acknowledged(done), &tokens)
+            .await
     })
     .await?;
     happened(bench, &[KILLS, TORN, DONE, NOT_DONE])

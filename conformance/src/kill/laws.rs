@@ -2,7 +2,7 @@
 
 use super::child::{GROUP, Told};
 use super::explore::{acknowledged, at_every_call, happened, steps_at_every_call};
-use super::oracle::{Oracle, again};
+use super::oracle::{Before, Oracle, again};
 use super::parent::Process;
 use super::work::{Who, steps};
 use crate::bench::{Ask, Bench};
@@ -185,7 +185,9 @@ async fn g03_kills_at_any_time_leave_a_prefix(bench: &Bench) -> Held {
             "a child was killed after {done} of {} steps",
             oracle.len()
         ));
-        oracle.check(bench, &place, (done, &[]), &tokens).await?;
+        oracle
+            .check(bench, &place, Before::acknowledged(done), &tokens)
+            .await?;
         bench.sometimes("kills", u64::from(ended.killed));
     }
     happened(bench, &["kills"])

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use sessionlog_core::{Memory, SeqNum, Severity, Snapshot, Store};
 
-use self::apart::behind;
 use super::work::{Step, Worker, work_event};
 use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{End, Held, breach, ensure, ensure_eq};
@@ -20,6 +19,27 @@ use crate::{Capability, Place};
 pub(crate) const DONE: &str = "step under way done";
 /// A step that was under way left nothing.
 pub(crate) const NOT_DONE: &str = "step under way not done";
+
+/// What was known of the steps before a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// So many were acknowledged.
+    pub(crate) done: usize,
+    /// So many more were seen to have happened.
+    pub(crate) seen: usize,
+    /// These were only seen, and may be lost while a later one is there that does not rest on them.
+    pub(crate) loose: Vec<usize>,
+}
+
+impl Before {
+    /// What is known where every step was acknowledged that is known.
+    pub(crate) fn acknowledged(done: usize) -> Self {
+        Self {
+            done,
+            ..Self::default()
+        }
+    }
+}
 
 /// The state of the reference backend before the first step and after each.
 pub(crate) struct Oracle {
@@ -106,24 +126,20 @@ impl Oracle {
         }
     }
 
-    /// Opens what a crash left, and checks everything: so many steps were acknowledged. The `loose` ones,
-    /// of these or right behind them, were only seen to have happened, and nothing that was acknowledged
-    /// rests on them. `tokens` are those that were told before.
+    /// Opens what a crash left, and checks everything. `tokens` are those that were told before.
     pub(crate) async fn check(
         &self,
         bench: &Bench,
         place: &Place,
-        (done, loose): (usize, &[usize]),
+        before: Before,
         tokens: &[u64],
     ) -> Held {
+        let Before { done, seen, .. } = before;
         let store = bench.open_at(place).await?;
         let mut found = Dump::of(&store).await?;
-        let further = match self.fits(&found, done, behind(done, loose)) {
-            Err(end) if !loose.is_empty() => {
-                self.fits_apart(&found, done, loose).await.ok_or(end)?
-            }
-            Err(end) => return Err(end),
+        let further = match self.fits(&found, done, seen) {
             Ok(further) => further,
+            Err(end) => self.fits_apart(&found, &before).await.ok_or(end)?,
         };
         if done < self.steps.len() && self.states.get(done) != self.states.get(done + 1) {
             bench.sometimes(if further { DONE } else { NOT_DONE }, 1);

@@ -75,19 +75,20 @@ impl Step {
     pub(crate) fn rests_on(self, before: Self) -> bool {
         let log = |step| matches!(step, Self::Append(..) | Self::Say(..) | Self::Drive(..));
         let blob = |step| matches!(step, Self::Put(..) | Self::Remove(..));
-        let saved = |step| matches!(step, Self::Save(..));
-        let apart = blob(self) && (log(before) || saved(before))
-            || log(self) && (blob(before) || saved(before))
-            || saved(self) && blob(before);
+        let apart = blob(self) && (log(before) || before.saves())
+            || log(self) && (blob(before) || before.saves())
+            || self.saves() && blob(before);
         self.who().0 == before.who().0 && !apart
+    }
+
+    /// Whether it is a snapshot, which may be lost at any time.
+    pub(crate) fn saves(self) -> bool {
+        matches!(self, Self::Save(..))
     }
 
     /// Whether it may be sent again when nobody knows whether it was done.
     pub(crate) fn repeats(self) -> bool {
-        matches!(
-            self,
-            Self::Append(..) | Self::Say(..) | Self::Drive(..) | Self::Save(..) | Self::Put(..)
-        )
+        matches!(self, Self::Append(..) | Self::Save(..) | Self::Put(..))
     }
 
     /// How far the conversation has come behind this step of it.
@@ -205,6 +206,20 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
             Save(S, 3),
             Append(S, 4, 9),
             Remove(S, 1, 100),
+            Delete(S),
+            Create(AGAIN),
+            Append(AGAIN, 20, 22),
+        ],
+        // Before a kill and behind it: most appends have another one behind them.
+        "killed" => vec![
+            Create(S),
+            Append(S, 0, 1),
+            Append(S, 1, 4),
+            Append(S, 4, 9),
+            Append(S, 10, 11),
+            Put(S, 1, 100),
+            Append(S, 11, 12),
+            Save(S, 5),
             Delete(S),
             Create(AGAIN),
             Append(AGAIN, 20, 22),

@@ -80,7 +80,7 @@ async fn live(
         let mark = Mark {
             step,
             token,
-            open: false,
+            ..Mark::default()
         };
         marks.push((recorder.mark(), mark));
     };

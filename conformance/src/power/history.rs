@@ -146,11 +146,11 @@ pub(crate) struct History {
 }
 
 /// Something that the store acknowledged: a step, with the token of a grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) step: usize,
     pub(crate) token: Option<u64>,
-    /// Nobody acknowledged it, it was only seen to have happened: until a later step is
+    /// Nobody acknowledged it, it was only seen to have happened: until a later step that rests on it is
     /// acknowledged it may come undone.
     #[serde(default)]
     pub(crate) open: bool,

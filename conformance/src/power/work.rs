@@ -12,7 +12,7 @@ use crate::Place;
 use crate::bench::Bench;
 use crate::breach::Held;
 use crate::kill::child::group;
-use crate::kill::oracle::Oracle;
+use crate::kill::oracle::{Before, Oracle};
 use crate::kill::work::{Step, Worker, said, steps};
 use crate::kill::{group_is_whole, resumes};
 use crate::told::Expected;
@@ -50,7 +50,7 @@ impl Work {
             let mark = Mark {
                 step,
                 token,
-                open: false,
+                ..Mark::default()
             };
             let mark = (recorder.mark(), mark);
             marks
@@ -109,8 +109,12 @@ impl Judge {
                 let tokens: Vec<u64> = present.filter_map(|mark| mark.token).collect();
                 let done = marks.iter().rposition(|mark| !mark.open);
                 let done = done.map_or(0, |n| n + 1);
-                let loose = loose(oracle.steps(), marks);
-                oracle.check(bench, place, (done, &loose), &tokens).await
+                let before = Before {
+                    done,
+                    seen: marks.len() - done,
+                    loose: loose(oracle.steps(), marks),
+                };
+                oracle.check(bench, place, before, &tokens).await
             }
             Self::Group => {
                 let steps = marks.iter().filter_map(|m| u64::try_from(m.step).ok());
@@ -121,15 +125,16 @@ impl Judge {
     }
 }
 
-/// The steps that were only seen to have happened, and that nothing which was acknowledged rests on.
+/// The steps that were only seen, and that nothing rests on which was acknowledged since. A snapshot makes
+/// nothing sure: it may be lost itself.
 fn loose(steps: &[Step], marks: &[Mark]) -> Vec<usize> {
     let known = || marks.iter().zip(steps).enumerate();
-    let acknowledged = |n: usize, before: &Step| {
-        let mut later = known().filter(|(later, (mark, _))| *later > n && !mark.open);
-        later.any(|(_, (_, step))| step.rests_on(*before))
+    let sure = |n: usize, step: &Step| {
+        let mut later = known().skip(n + 1).filter(|(_, (mark, _))| !mark.open);
+        later.any(|(_, (_, later))| !later.saves() && later.rests_on(*step))
     };
     let open = known().filter(|(_, (mark, _))| mark.open);
-    let open = open.filter(|(n, (_, step))| !acknowledged(*n, step));
+    let open = open.filter(|(n, (_, step))| !sure(*n, step));
     open.map(|(n, _)| n).collect()
 }
 
@@ -139,31 +144,34 @@ mod tests {
     use crate::kill::work::Who;
 
     #[test]
-    fn what_was_only_seen_is_loose_until_something_that_rests_on_it_is_acknowledged() {
-        let s = Who("s", 1);
+    fn what_was_only_seen_is_loose_until_something_makes_it_sure() {
+        let who = Who("s", 1);
         let steps = [
-            Step::Create(s),
-            Step::Append(s, 0, 1),
-            Step::Put(s, 1, 1),
-            Step::Append(s, 1, 2),
+            Step::Create(who),
+            Step::Append(who, 0, 1),
+            Step::Put(who, 1, 1),
+            Step::Save(who, 1),
+            Step::Append(who, 1, 2),
         ];
-        let loose = |open: &[bool]| {
-            let mark = |(step, open): (usize, &bool)| Mark {
-                step,
-                token: None,
-                open: *open,
-            };
-            let marks: Vec<_> = open.iter().enumerate().map(mark).collect();
-            super::loose(&steps, &marks)
+        let acknowledged = Mark::default();
+        let seen = Mark {
+            open: true,
+            ..acknowledged
         };
-        assert!(loose(&[]).is_empty());
-        assert_eq!(loose(&[true]), [0]);
-        assert_eq!(loose(&[false, true]), [1]);
-        assert_eq!(loose(&[true, true]), [0, 1]);
-        assert!(loose(&[true, false]).is_empty());
-        assert_eq!(loose(&[false, true, false]), [1]);
-        assert_eq!(loose(&[false, true, true]), [1, 2]);
-        assert_eq!(loose(&[false, true, true, false]), [2]);
-        assert!(loose(&[false; 4]).is_empty());
+        let (a, s) = (acknowledged, seen);
+        for (marks, expected) in [
+            (&[][..], &[][..]),
+            (&[a, a], &[]),
+            (&[s], &[0]),
+            (&[s, s], &[0, 1]),
+            (&[s, a], &[]),
+            (&[a, s], &[1]),
+            (&[a, s, a], &[1]),
+            (&[a, s, a, a], &[1]),
+            (&[a, s, a, a, s], &[1, 4]),
+            (&[a, s, s, s, a], &[2, 3]),
+        ] {
+            assert_eq!(loose(&steps, marks), expected, "{marks:?}");
+        }
     }
 }

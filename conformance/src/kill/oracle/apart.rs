@@ -1,50 +1,45 @@
-//! Steps of which nobody knows: one may be there without an earlier one that it does not rest on.
+//! Steps of which nobody knows: later ones may be there without them.
 
-use super::Oracle;
+use super::{Before, Oracle};
+use crate::breach::Held;
 use crate::dump::Dump;
 
 /// All ways to lose some of so many are tried.
-const MOST: usize = 6;
-
-/// How many of the loose steps come behind those that were acknowledged.
-pub(super) fn behind(done: usize, loose: &[usize]) -> usize {
-    loose.iter().filter(|n| **n >= done).count()
-}
+const MOST: usize = 4;
 
 impl Oracle {
-    /// As [`fits`](Self::fits) where one of the `loose` steps may be there without an earlier one that it
-    /// does not rest on. `None` if nothing of that fits.
-    pub(super) async fn fits_apart(
-        &self,
-        found: &Dump,
-        done: usize,
-        loose: &[usize],
-    ) -> Option<bool> {
-        let upto = done + behind(done, loose);
-        let all = || (0..=upto).take(self.steps.len());
-        let open = all().filter(|n| *n == upto || loose.contains(n));
-        let open: Vec<usize> = open.take(MOST).collect();
-        for lost in 0..1_u32 << open.len() {
-            let lost = (0..).zip(&open).filter(|(n, _)| lost >> n & 1 == 1);
+    /// As [`fits`](Self::fits), for a store that has lost some of the loose steps, and has later ones that
+    /// do not rest on them. `None` if it is none of these.
+    pub(super) async fn fits_apart(&self, found: &Dump, before: &Before) -> Option<bool> {
+        let loose = before.loose.get(..MOST).unwrap_or(&before.loose);
+        for lost in 1..1_u32 << loose.len() {
+            let lost = (0..).zip(loose).filter(|(n, _)| lost >> n & 1 == 1);
             let lost: Vec<usize> = lost.map(|(_, step)| *step).collect();
-            let rests = |n: usize, on: usize| match (self.steps.get(n), self.steps.get(on)) {
-                (Some(step), Some(before)) => on < n && step.rests_on(*before),
-                _ => false,
-            };
-            let kept: Vec<usize> = all().filter(|n| !lost.contains(n)).collect();
-            if kept.iter().any(|n| lost.iter().any(|on| rests(*n, *on))) {
-                continue;
-            }
-            let steps: Vec<_> = kept.iter().filter_map(|n| self.steps.get(*n)).collect();
-            let left = steps.len();
-            let Ok(apart) = Box::pin(Self::of(steps.into_iter().copied().collect())).await else {
-                continue;
-            };
-            if apart.fits(found, left, 0).is_ok() {
-                return Some(kept.iter().any(|n| *n >= done));
+            if let Ok(further) = self.fits_without(found, before, &lost).await {
+                return Some(further);
             }
         }
         None
+    }
+
+    /// A snapshot that rests on what is lost is lost with it: it may be at any time.
+    async fn fits_without(&self, found: &Dump, before: &Before, lost: &[usize]) -> Held<bool> {
+        let step = |n: usize| self.steps.get(n).copied();
+        let rests = |n: usize, on: usize| {
+            n > on
+                && step(n)
+                    .zip(step(on))
+                    .is_some_and(|(step, before)| step.rests_on(before))
+        };
+        let rests = |n: usize| lost.iter().any(|on| rests(n, *on));
+        let saved = |n: usize| step(n).is_some_and(|step| step.saves());
+        let kept = (0..self.steps.len()).filter(|n| !lost.contains(n) && !(saved(*n) && rests(*n)));
+        let kept: Vec<usize> = kept.take_while(|n| !rests(*n)).collect();
+        let upto = |end: usize| kept.iter().filter(|n| **n < end).count();
+        let (done, all) = (upto(before.done), upto(before.done + before.seen));
+        let steps = kept.iter().filter_map(|n| step(*n)).collect();
+        let without = Box::pin(Self::of(steps)).await?;
+        without.fits(found, done, all - done)
     }
 }
 
@@ -72,32 +67,64 @@ mod tests {
         block_on(Dump::of(&store)).unwrap()
     }
 
-    /// What a store with these of the steps is taken for.
-    fn fits(steps: &[Step], there: &[usize], done: usize, loose: &[usize]) -> Option<bool> {
+    /// What a store with these of the steps is taken for: `done` were acknowledged, of these or behind
+    /// them the second was not, and `seen` more were seen.
+    fn fits(steps: &[Step], there: &[usize], done: usize, seen: usize) -> Option<bool> {
         let there: Vec<Step> = there.iter().map(|n| steps[*n]).collect();
         let oracle = block_on(Oracle::of(steps.to_vec())).unwrap();
-        block_on(oracle.fits_apart(&dump(&there), done, loose))
+        let before = Before {
+            done,
+            seen,
+            loose: vec![1],
+        };
+        block_on(oracle.fits_apart(&dump(&there), &before))
     }
 
     #[test]
     fn a_blob_may_be_there_without_events_that_were_only_seen() {
         let steps = [Create(S), Append(S, 0, 2), Put(S, 1, 10), Append(S, 2, 3)];
-        // The first append was seen, and the put is under way.
-        assert_eq!(fits(&steps, &[0, 2], 1, &[1]), Some(true));
-        assert_eq!(fits(&steps, &[0, 1], 1, &[1]), Some(true));
-        assert_eq!(fits(&steps, &[0], 1, &[1]), Some(false));
+        // The append was seen, and the put is under way.
+        assert_eq!(fits(&steps, &[0, 2], 1, 1), Some(true));
+        assert_eq!(fits(&steps, &[0], 1, 1), Some(false));
+        assert_eq!(fits(&steps, &[0, 1, 2], 1, 1), None);
         // Both were seen, and the second append is under way: it has no place without the first.
-        assert_eq!(fits(&steps, &[0, 2], 1, &[1, 2]), Some(true));
-        assert_eq!(fits(&steps, &[0, 1, 3], 1, &[1, 2]), Some(true));
-        assert_eq!(fits(&steps, &[0, 3], 1, &[1, 2]), None);
+        assert_eq!(fits(&steps, &[0, 2], 1, 2), Some(true));
+        assert_eq!(fits(&steps, &[0, 3], 1, 2), None);
+        assert_eq!(fits(&steps, &[0, 2, 3], 1, 2), None);
         // The put was acknowledged.
-        assert_eq!(fits(&steps, &[0, 2], 3, &[1]), Some(false));
-        assert_eq!(fits(&steps, &[0, 1], 3, &[1]), None);
-        assert_eq!(fits(&steps, &[0, 1, 2], 3, &[1]), Some(false));
-        // Nothing comes behind the last one.
-        assert_eq!(fits(&steps, &[0, 1, 2], 3, &[3]), Some(false));
-        assert_eq!(fits(&steps, &[0, 1, 2, 3], 3, &[3]), Some(true));
-        assert_eq!(fits(&steps, &[0, 1, 3], 3, &[3]), None);
+        assert_eq!(fits(&steps, &[0, 2], 3, 0), Some(false));
+        assert_eq!(fits(&steps, &[0], 3, 0), None);
+        assert_eq!(fits(&steps, &[0, 2, 3], 3, 0), None);
+    }
+
+    #[test]
+    fn a_snapshot_is_lost_with_what_it_covers() {
+        let steps = [Create(S), Append(S, 0, 2), Save(S, 2), Put(S, 1, 10)];
+        assert_eq!(fits(&steps, &[0], 3, 0), Some(false));
+        assert_eq!(fits(&steps, &[0, 3], 3, 0), Some(true));
+        assert_eq!(fits(&steps, &[0, 3], 4, 0), Some(false));
+        assert_eq!(fits(&steps, &[0], 4, 0), None);
+    }
+
+    #[test]
+    fn any_of_several_may_be_lost() {
+        let steps = [Create(S), Put(S, 1, 10), Append(S, 0, 1), Put(S, 2, 10)];
+        let fits = |there: &[usize]| {
+            let there: Vec<Step> = there.iter().map(|n| steps[*n]).collect();
+            let oracle = block_on(Oracle::of(steps.to_vec())).unwrap();
+            let before = Before {
+                done: 1,
+                seen: 2,
+                loose: vec![1, 2],
+            };
+            block_on(oracle.fits_apart(&dump(&there), &before))
+        };
+        assert_eq!(fits(&[0, 2]), Some(true));
+        assert_eq!(fits(&[0, 1]), Some(true));
+        assert_eq!(fits(&[0]), Some(false));
+        // The second blob rests on the first, as far as anybody knows.
+        assert_eq!(fits(&[0, 3]), None);
+        assert_eq!(fits(&[0, 1, 3]), Some(true));
     }
 
     #[test]
@@ -126,12 +153,5 @@ mod tests {
         ] {
             assert_eq!(step.rests_on(before), rests, "{step} on {before}");
         }
-    }
-
-    #[test]
-    fn what_is_loose_behind_the_acknowledged_is_counted() {
-        assert_eq!(behind(3, &[]), 0);
-        assert_eq!(behind(3, &[1, 2]), 0);
-        assert_eq!(behind(3, &[1, 3, 4]), 2);
     }
 }

@@ -93,15 +93,11 @@ fn bench() -> Bench {
 }
 
 /// What the judge says of a store, and what it counted.
-fn judged(
-    steps: &[Step],
-    kept: Kept,
-    told: (usize, &[usize]),
-    tokens: &[u64],
-) -> (Held, Vec<&'static str>) {
+fn judged(steps: &[Step], kept: Kept, done: usize, tokens: &[u64]) -> (Held, Vec<&'static str>) {
     let bench = bench();
     bench.place.keep(|| kept);
-    let held = block_on(oracle(steps).check(&bench, &bench.place, told, tokens));
+    let before = Before::acknowledged(done);
+    let held = block_on(oracle(steps).check(&bench, &bench.place, before, tokens));
     (held, bench.counters().into_keys().collect())
 }
 
@@ -187,7 +183,7 @@ fn every_state_of_a_whole_store_passes() {
     let steps = [&STEPS[..], &[Acquire(S), Drive(S, 3, 4), Release(S)]].concat();
     for at in 0..=steps.len() {
         for done in [Some(at), at.checked_sub(1)].into_iter().flatten() {
-            let (held, counted) = judged(&steps, Kept::new(after(&steps, at)), (done, &[]), &[]);
+            let (held, counted) = judged(&steps, Kept::new(after(&steps, at)), done, &[]);
             held.unwrap();
             // What changes nothing is neither done nor not done, and nor is what there is not.
             let expected: &[_] = match done {
@@ -210,7 +206,7 @@ fn damage_that_verification_finds_is_a_breach() {
             finds: Some(finds),
             ..Kept::new(after(&STEPS, 3))
         };
-        let (held, _) = judged(&STEPS, kept, (3, &[]), &[]);
+        let (held, _) = judged(&STEPS, kept, 3, &[]);
         assert_eq!(held.is_ok(), passes, "{held:?}");
     }
 }
@@ -239,7 +235,7 @@ fn what_a_later_opening_changes_is_found() {
                 ..Kept::new(after(&STEPS, 9))
             };
             // The last step is undone, so the other session may not be gone.
-            let (held, _) = judged(&STEPS[..9], kept, (9, &[]), &[]);
+            let (held, _) = judged(&STEPS[..9], kept, 9, &[]);
             assert!(held.is_err(), "opening {opening} {what}");
         }
     }
@@ -259,13 +255,13 @@ fn a_token_that_was_told_is_not_granted_again() {
     for (told, passes) in [(0, true), (next.get() - 1, true), (next.get(), false)] {
         // The newest is not always the last one.
         for tokens in [[told, 0], [0, told]] {
-            let (held, _) = judged(&STEPS, Kept::new(after(&STEPS, 9)), (9, &[]), &tokens);
+            let (held, _) = judged(&STEPS, Kept::new(after(&STEPS, 9)), 9, &tokens);
             assert_eq!(held.is_ok(), passes, "{told} of {next:?}: {held:?}");
         }
     }
     // They are those of one session.
     let steps = [Create(OTHER)];
-    let (held, _) = judged(&steps, Kept::new(after(&steps, 1)), (1, &[]), &[1_000]);
+    let (held, _) = judged(&steps, Kept::new(after(&steps, 1)), 1, &[1_000]);
     held.unwrap();
 }
 
@@ -354,7 +350,7 @@ fn nothing_is_sent_to_a_session_that_is_gone() {
     // It was acknowledged that it is gone, or its delete was under way.
     let steps = [Create(S), Append(S, 0, 2), Delete(S), Create(Who("s", 3))];
     for (at, done) in [(3, 2), (3, 3), (4, 3), (4, 4)] {
-        let (held, _) = judged(&steps, Kept::new(after(&steps, at)), (done, &[]), &[]);
+        let (held, _) = judged(&steps, Kept::new(after(&steps, at)), done, &[]);
         held.unwrap();
     }
 }

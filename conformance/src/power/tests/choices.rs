@@ -362,7 +362,7 @@ fn calls_change_something_or_flush_it() {
     let mark = Mark {
         step: 0,
         token: None,
-        open: false,
+        ..Mark::default()
     };
     history.marks = vec![(4, mark)];
     assert_eq!(history.prefixes(), [0, 1, 4, 8]);

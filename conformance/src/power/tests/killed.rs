@@ -34,8 +34,7 @@ fn first() -> History {
 fn mark(step: usize) -> Mark {
     Mark {
         step,
-        token: None,
-        open: false,
+        ..Mark::default()
     }
 }
 

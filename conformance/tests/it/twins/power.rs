@@ -57,6 +57,7 @@ fn a_saved_failure_is_seen_again() {
     for (id, most) in [
         ("g03_power_loss_leaves_a_prefix", 1),
         ("g13_a_file_call_that_fails_loses_nothing", 10),
+        ("g13_a_failed_flush_behind_a_kill_loses_nothing", 10),
     ] {
         let options = Options::smoke().with_artefacts(folder.path());
         let report = run_some::<Twin>(&options, |law| law.id == id);
@@ -127,7 +128,6 @@ power_twins! {
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
         g13_a_disk_that_goes_on_failing_loses_nothing,
-        g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
@@ -135,6 +135,7 @@ power_twins! {
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
         g03_power_loss_leaves_a_prefix,
+        g13_a_failed_flush_behind_a_kill_loses_nothing,
     ]
     no_tail_repair NoTailRepair [
         g03_a_second_power_loss_takes_nothing_more,
