@@ -33,7 +33,8 @@ impl Oracle {
         };
         let rests = |n: usize| lost.iter().any(|on| rests(n, *on));
         let saved = |n: usize| step(n).is_some_and(|step| step.saves());
-        let kept = (0..self.steps.len()).filter(|n| !lost.contains(n) && !(saved(*n) && rests(*n)));
+        let gone = |n: &usize| lost.contains(n) || saved(*n) && rests(*n);
+        let kept = (0..self.steps.len()).filter(|n| !gone(n));
         let kept: Vec<usize> = kept.take_while(|n| !rests(*n)).collect();
         let upto = |end: usize| kept.iter().filter(|n| **n < end).count();
         let (done, all) = (upto(before.done), upto(before.done + before.seen));
