@@ -18,8 +18,9 @@
 //!
 //! A commit is one write and one `fdatasync`, shared by all appends of a session that wait in this
 //! process. Slices are found by bisection; there is no index.
-//! After a flush that failed, what the handle has not flushed itself is written anew before the next
-//! commit: the whole log, if it had flushed nothing yet.
+//! Behind what another process wrote, which may have been killed before its flush, a commit flushes first:
+//! a power loss leaves no hole between the two. After a flush that failed, what the handle has not flushed
+//! itself is written anew before the next commit: the whole log, if it had flushed nothing yet.
 //!
 //! There is no runtime, and no thread but one for timers, which begins with the first wait for another
 //! process: input and output are done on the thread that polls, in

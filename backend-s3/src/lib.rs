@@ -28,6 +28,7 @@
 //! | create | 2 | | | |
 //! | append, where this handle wrote last; however many wait | 1 | | | |
 //! | every 64 appends | | | | 1 |
+//! | append once more what another handle wrote: as head, and | | 1 | | |
 //! | seal, every 64 KiB of events | 1 | 1 | | |
 //! | every 8th seal merges chunks | | 7 | | |
 //! | take over the writing, with or without a lease | 1 | 1 | 2 | |
