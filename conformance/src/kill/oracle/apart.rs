@@ -108,6 +108,13 @@ mod tests {
     }
 
     #[test]
+    fn what_rests_on_a_lost_step_ends_what_there_is() {
+        let steps = [Create(S), Append(S, 0, 2), Append(S, 2, 3), Put(S, 1, 10)];
+        assert_eq!(fits(&steps, &[0, 3], 1, 2), None);
+        assert_eq!(fits(&steps, &[0], 1, 2), Some(false));
+    }
+
+    #[test]
     fn any_of_several_may_be_lost() {
         let steps = [Create(S), Put(S, 1, 10), Append(S, 0, 1), Put(S, 2, 10)];
         let fits = |there: &[usize]| {
