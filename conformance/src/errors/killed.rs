@@ -3,7 +3,7 @@
 use sessionlog_crashfs::FaultKind;
 
 use super::fault::{FaultAt, Kill};
-use super::laws::{asked, once, told};
+use super::laws::{asked, ends, once, told};
 use super::run::{BUILT, Struck};
 use crate::Budget;
 use crate::bench::Bench;
@@ -108,10 +108,6 @@ async fn shortest(
         Ok(())
     };
     let (steps, (fault, end)) = fewest((steps, (fault, end)), fails).await;
-    // Once more: its trail is the one that is told.
-    let again = match Work::Steps(steps.clone()).record(bench).await {
-        Ok(past) => once(bench, &steps, &past, &fault).await.err(),
-        Err(_) => None,
-    };
-    (steps, (fault, again.unwrap_or(end)))
+    let end = ends(bench, &steps, &fault).await.unwrap_or(end);
+    (steps, (fault, end))
 }

@@ -96,10 +96,7 @@ pub(super) async fn asked(bench: &Bench) -> Held<Option<Held>> {
     };
     let changed =
         || End::NotMeasured("the store makes other calls now than those that failed".into());
-    let past = match fault.behind {
-        Some(_) => Work::Steps(steps.clone()).record(bench).await?,
-        None => History::default(),
-    };
+    let past = past(bench, &steps, &fault).await?;
     let kill = fault.behind.map(|kill| past.calls.get(kill.call));
     if kill.is_some_and(|call| !call.is_some_and(Call::flushes)) {
         return Err(changed());
@@ -109,6 +106,20 @@ pub(super) async fn asked(bench: &Bench) -> Held<Option<Held>> {
         held => held.map(drop),
     };
     Ok(Some(held.map_err(|end| told(bench, &steps, fault, end))))
+}
+
+/// The record of the process that is killed, if one is.
+async fn past(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<History> {
+    match fault.behind {
+        Some(_) => Work::Steps(steps.to_vec()).record(bench).await,
+        None => Ok(History::default()),
+    }
+}
+
+/// How a failure ends that is made once more: its trail is the one that is told.
+pub(super) async fn ends(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Option<End> {
+    let past = past(bench, steps, fault).await.ok()?;
+    once(bench, steps, &past, fault).await.err()
 }
 
 /// The failure on a page, saved for replay.
@@ -151,9 +162,8 @@ async fn shortest(
     };
     let best = (steps, (fault.clone(), end));
     let (steps, (fault, end)) = fewest(best, fails).await;
-    // Once more: its trail is the one that is told.
-    let again = once(bench, &steps, &past, &fault).await;
-    (steps, (fault, again.err().unwrap_or(end)))
+    let end = ends(bench, &steps, &fault).await.unwrap_or(end);
+    (steps, (fault, end))
 }
 
 /// What the fault struck.

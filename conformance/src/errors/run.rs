@@ -18,6 +18,10 @@ pub(super) const DELIVERED: &str = "faults delivered";
 pub(super) const REFUSED: &str = "steps that failed";
 /// Failed calls that no step failed for.
 const ABSORBED: &str = "faults absorbed";
+/// Steps that were acknowledged by a process of which a flush failed behind a kill.
+pub(super) const BUILT: &str = "steps acknowledged behind a kill";
+/// What shows nothing of faults.
+const UNPROVOKED: &str = "a step or the opening was refused, and no file call had failed";
 
 /// What a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +48,7 @@ pub(super) async fn run(
     let oracle = Oracle::of(steps.to_vec()).await?;
     let place = Place::in_memory(&bench.options.ground)?;
     let killed = fault.behind.map_or(0, |kill| kill.call);
-    let done = match fault.behind {
-        Some(kill) => past.acknowledged(kill.call).count(),
-        None => 0,
-    };
+    let done = past.acknowledged(killed).count();
     past.left_by_kill(killed).write(place.dir())?;
     let mut life = Life {
         bench,
@@ -91,9 +92,9 @@ pub(super) async fn run(
     if fault.behind.is_some() && struck == Struck::Call {
         return Ok(struck);
     }
-    let told = history.marks.iter().filter(|(_, mark)| !mark.open).count();
     if fault.behind.is_some() {
-        bench.sometimes(BUILT, told as u64);
+        let told = history.marks.iter().filter(|(_, mark)| !mark.open);
+        bench.sometimes(BUILT, told.count() as u64);
     }
     let history = past.then(killed, history)?;
     // What the fault left open is lost now.
@@ -127,9 +128,6 @@ struct Life<'a> {
 
 /// How many steps are done behind a kill.
 const BEHIND: usize = 3;
-const UNPROVOKED: &str = "a step or the opening was refused, and no file call had failed";
-/// Steps that were acknowledged when a flush had failed behind a kill.
-pub(super) const BUILT: &str = "steps acknowledged behind a kill";
 
 /// A refused step, or a refused opening.
 struct Refused {
