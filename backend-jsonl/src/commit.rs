@@ -17,7 +17,7 @@ use crate::read::Reader;
 use crate::slots::Slots;
 use crate::tail::End;
 use crate::torn::Rest;
-use sessionlog_local::files::{failed, open_write, wide, write_all_at};
+use sessionlog_local::files::{failed, open_write, wide, write_once_at};
 
 /// What one caller wants to append.
 pub(crate) struct Request {
@@ -325,6 +325,11 @@ fn stored(life: &Life, wanted: &Wanted, events: &[NewEvent]) -> Result<Vec<Event
     Ok(found)
 }
 
+/// Whether the system took less than a whole write.
+fn is_short(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WriteZero
+}
+
 /// Writes and flushes at the known end, or takes it back.
 fn write(
     file: &File,
@@ -335,11 +340,19 @@ fn write(
     life: &Life,
 ) -> Result<Known> {
     let offset = before.end.offset;
-    let written = write_all_at(file, bytes, offset).and_then(|()| flushed.flush(file, end.offset));
-    let Err(error) = written else {
+    let mut size = before.size;
+    let mut written = write_once_at(file, bytes, offset);
+    // Of two writes a power loss may take either, and what is left would be no beginning of a commit. So
+    // what was taken of one is taken back before it is tried as a whole again, once.
+    if written.as_ref().is_err_and(is_short) {
+        size = offset;
+        let cut = flushed.cut(file, offset);
+        written = cut.and_then(|()| write_once_at(file, bytes, offset));
+    }
+    let Err(error) = written.and_then(|()| flushed.flush(file, end.offset)) else {
         return Ok(Known {
             end,
-            size: before.size.max(offset + wide(bytes.len())),
+            size: size.max(offset + wide(bytes.len())),
             clean: true,
         });
     };

@@ -7,6 +7,7 @@ use futures_timer::Delay;
 use sessionlog_core::{Error, Result};
 
 use crate::desk::{Desk, Job, Outcome, Work};
+use crate::doubt;
 use crate::fault::{Kind, failed, kind};
 use crate::store::Inner;
 
@@ -79,7 +80,7 @@ impl<'a> Held<'a> {
         match run(desk, "BEGIN IMMEDIATE") {
             Ok(()) => {
                 desk.notice()?;
-                self.inner.site.settle_wal(desk.conn.presence())?;
+                doubt::settle(&self.inner.site, desk.conn.presence())?;
                 Ok(true)
             }
             Err(error) if kind(&error) == Kind::Busy => Ok(false),

@@ -71,21 +71,39 @@ fn common(conn: &Connection, timeout: Duration) -> Result<()> {
     set(conn, "cache_size", "-4096", "-4096")
 }
 
+/// Every commit is flushed, and so is the log before it is copied.
+fn durable(conn: &Connection) -> Result<()> {
+    set(conn, "synchronous", "FULL", "2")?;
+    set(conn, "fullfsync", "ON", "1")?;
+    set(conn, "checkpoint_fullfsync", "ON", "1")
+}
+
 /// A connection that writes. It changes no byte of a database that has the format.
 pub(crate) fn writer(path: &Path, timeout: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = opened(path, flags)?;
     common(&conn, timeout)?;
     set(&conn, "journal_mode", "WAL", "wal")?;
-    set(&conn, "synchronous", "FULL", "2")?;
-    set(&conn, "fullfsync", "ON", "1")?;
-    set(&conn, "checkpoint_fullfsync", "ON", "1")?;
+    durable(&conn)?;
     set(&conn, "secure_delete", "ON", "1")?;
     set(&conn, "temp_store", "MEMORY", "2")?;
     let (pages, limit) = (CHECKPOINT_PAGES.to_string(), WAL_LIMIT.to_string());
     set(&conn, "wal_autocheckpoint", &pages, &pages)?;
     set(&conn, "journal_size_limit", &limit, &limit)?;
     // Waiting for the write lock is done without blocking a thread.
+    conn.busy_timeout(Duration::ZERO)
+        .map_err(failed("set the busy timeout", "the database"))?;
+    Ok(conn)
+}
+
+/// A connection that nobody else has one beside, in any process: the index of its log is in its memory
+/// (<https://sqlite.org/wal.html#noshm>).
+pub(crate) fn alone(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let conn = opened(path, flags)?;
+    // Before anything looks into the database: the index is chosen then.
+    set(&conn, "locking_mode", "EXCLUSIVE", "exclusive")?;
+    durable(&conn)?;
     conn.busy_timeout(Duration::ZERO)
         .map_err(failed("set the busy timeout", "the database"))?;
     Ok(conn)

@@ -56,6 +56,7 @@ mod compact;
 mod connect;
 mod create;
 mod desk;
+mod doubt;
 mod event;
 mod fault;
 mod lease;

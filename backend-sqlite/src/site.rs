@@ -179,16 +179,6 @@ impl Site {
         }
     }
 
-    /// Writes the write-ahead log anew if a flush of it failed. Under the write lock.
-    pub(crate) fn settle_wal(&self, presence: &Presence) -> Result<()> {
-        if presence.is_in_doubt() {
-            let path = self.wal();
-            wal::write_anew(&path).map_err(failed("write anew", &path))?;
-            presence.settled();
-        }
-        Ok(())
-    }
-
     /// Makes the folder of lock files, if it isn't there.
     pub(crate) fn make_leases(&self) -> Result<()> {
         let path = self.leases();

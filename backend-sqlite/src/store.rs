@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::presence::Presence;
 use crate::readers::{Readers, Stamp};
 use crate::site::Site;
-use crate::{connect, create, network};
+use crate::{connect, create, doubt, network};
 
 /// Session logs in one SQLite database.
 ///
@@ -81,16 +81,17 @@ impl Inner {
             };
         };
         if let Some(known) = self.presence.get() {
-            return if known.identity() == found.identity {
-                Ok(Some(Arc::clone(known)))
-            } else {
-                Err(self.replaced())
-            };
+            if known.identity() != found.identity {
+                return Err(self.replaced());
+            }
+            doubt::settle_before_opening(&self.site, known)?;
+            return Ok(Some(Arc::clone(known)));
         }
         let presence = Presence::of(found.identity);
         self.site.check(&presence)?;
         if !presence.is_locked() {
             self.site.check_wal(&presence)?;
+            doubt::settle_before_opening(&self.site, &presence)?;
         }
         Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
     }

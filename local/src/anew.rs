@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use crate::files::{read_range, wide, write_all_at};
+use crate::files::{read_range, write_all_at};
 
-/// How much is written at once.
-const PIECE: usize = 1 << 20;
+/// How much is written at once. Pieces begin at multiples of it, so that no sector is written by two: a power
+/// loss could keep a part of it.
+const PIECE: u64 = 1 << 20;
 
 /// Writes the bytes of a range as they are read, and flushes the file. `from` and `to` are the same file,
 /// opened to read and to write. Costs a read and a write of the range; nobody else may write there.
@@ -18,9 +19,11 @@ const PIECE: usize = 1 << 20;
 /// # Errors
 /// Whatever a read, a write or the flush gives: the bytes are as much in doubt as before.
 pub fn write_anew(from: &File, to: &File, range: Range<u64>) -> io::Result<()> {
-    for at in range.clone().step_by(PIECE) {
-        let piece = read_range(from, at, range.end.min(at + wide(PIECE)))?;
-        write_all_at(to, &piece, at)?;
+    let mut at = range.start;
+    while at < range.end {
+        let end = range.end.min((at / PIECE + 1) * PIECE);
+        write_all_at(to, &read_range(from, at, end)?, at)?;
+        at = end;
     }
     to.sync_data()
 }

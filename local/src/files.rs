@@ -283,7 +283,7 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 #[cfg(windows)]
 pub fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
+        match write_some(file, bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 bytes = bytes.get(n..).unwrap_or_default();
@@ -294,6 +294,36 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Resul
         }
     }
     Ok(())
+}
+
+#[cfg(unix)]
+fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
+}
+
+/// Writes at an offset with one call, so that nothing can come between its parts.
+///
+/// # Errors
+/// [`WriteZero`](io::ErrorKind::WriteZero) if the system took less than it was given, as it does when the
+/// disk is full: what it took is in the file. Otherwise whatever the call gives.
+pub fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    loop {
+        match write_some(file, bytes, offset) {
+            Ok(n) if n == bytes.len() => return Ok(()),
+            Ok(n) => {
+                let len = bytes.len();
+                let told = format!("the system took {n} of {len} bytes, perhaps the disk is full");
+                return Err(io::Error::new(io::ErrorKind::WriteZero, told));
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
 }
 
 /// A length as an offset.

@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::util::*;
 use sessionlog_backend_jsonl::{Jsonl, Options};
+use sessionlog_crashfs::{Fault, FaultKind, Op, Recorder, armed};
 use sessionlog_testkit::child::{part, run_behind};
 
 /// A limit on the length of files stands for a full disk: a write is cut short, the next fails.
@@ -55,4 +56,61 @@ fn child_without_space() {
         0
     );
     append(&store, &session, &["4"]).unwrap();
+}
+
+/// A commit is one write, whatever the system takes of it: a power loss could take either of two, and
+/// nobody would know what is left for a commit that was broken off.
+#[test]
+fn a_write_of_which_a_part_was_taken_is_done_as_a_whole_or_not_at_all() {
+    armed().unwrap();
+    for (ahead, lasting) in [(0, false), (0, true), (4096, false), (4096, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::default().write_ahead(ahead);
+        let store = Jsonl::open(dir.path(), options).unwrap();
+        let session = SessionRef::fresh(id("s"));
+        block_on(store.create(&session)).unwrap();
+        append(&store, &session, &["1"]).unwrap();
+        let log = fs::read(log_path(&store, "s")).unwrap();
+        let end = log.trim_ascii_end().len() as u64 + 1;
+
+        let recorder = Recorder::new(dir.path()).unwrap();
+        recorder.inject(Fault {
+            kind: FaultKind::ShortWrite,
+            at: 1,
+            lasting,
+        });
+        let told = append(&store, &session, &["2"]);
+        recorder.heal();
+        let record = recorder.finish().unwrap();
+        let calls = record.ops.iter().filter_map(|op| match op {
+            Op::Write { at, .. } => Some(("write", *at)),
+            Op::Truncate { len, .. } => Some(("cut", *len)),
+            Op::Flush { .. } => Some(("flush", end)),
+            _ => None,
+        });
+        let mut expected = vec!["write", "cut", "flush", "write"];
+        match lasting {
+            true => {
+                let error = told.unwrap_err();
+                assert_eq!(*error.kind(), ErrorKind::Unavailable);
+                let source = std::error::Error::source(&error).unwrap();
+                assert!(source.to_string().contains("the disk is full"), "{source}");
+                expected.extend(["cut", "flush"]);
+            }
+            false => {
+                told.unwrap();
+                expected.push("flush");
+            }
+        }
+        let expected: Vec<_> = expected.into_iter().map(|call| (call, end)).collect();
+        assert_eq!(calls.collect::<Vec<_>>(), expected);
+
+        append(&store, &session, &["3"]).unwrap();
+        let all = if lasting {
+            &["1", "3"][..]
+        } else {
+            &["1", "2", "3"]
+        };
+        assert_eq!(texts(&read(&store, &session).unwrap()), all);
+    }
 }

@@ -34,8 +34,8 @@ pub(super) enum Struck {
     Flush,
 }
 
-/// Does the steps on a disk that fails, heals it, does the rest, and looks at so many power losses
-/// since the fault. `past` is the record of a process that does the steps undisturbed: the one that
+/// Does the steps on a disk that fails, heals it, does the rest, and looks at the power losses behind
+/// all of it, and at so many since the fault. `past` is the record of a process that does the steps undisturbed: the one that
 /// is killed, if one is.
 pub(super) async fn run(
     bench: &Bench,
@@ -56,6 +56,7 @@ pub(super) async fn run(
         place: &place,
         recorder: recorder(place.dir())?,
         marks: Vec::new(),
+        since: None,
         done,
         under_way: fault.behind.map(|kill| (done, kill.again)),
         end: match fault.behind {
@@ -75,14 +76,17 @@ pub(super) async fn run(
     }
     bench.sometimes(DELIVERED, 1);
     bench.sometimes(if refused.is_some() { REFUSED } else { ABSORBED }, 1);
-    let since = life.recorder.mark();
+    life.looks_for_the_fault();
     if let Some(refused) = refused {
         life.goes_on(refused).await?;
     }
     let Life {
-        recorder, marks, ..
+        recorder,
+        marks,
+        since,
+        ..
     } = life;
-    let history = finish(recorder, marks, since)?;
+    let history = finish(recorder, marks, since.unwrap_or_default())?;
     drop(place);
     let struck = match history.calls.iter().any(Call::fails) {
         true => Struck::Flush,
@@ -101,15 +105,17 @@ pub(super) async fn run(
     let judge = Judge::of(&work).await?;
     let check = async |place: &Place, marks: &[Mark]| judge.check(bench, place, marks).await;
     let mut search = Search::new(bench, most);
-    let from = history.since;
-    let found = search
-        .explore(&history, Keeping::Journaled, from, &check)
-        .await?;
-    let Some((crash, End::Breach(why))) = found else {
-        return Ok(struck);
-    };
-    let failure = Failure::new(work, crash, history);
-    Err(breach(format!("{why}\n{}", failure.page())))
+    let end = history.prefixes().pop().unwrap_or_default();
+    for from in [end, history.since] {
+        let found = search
+            .explore(&history, Keeping::Journaled, from, &check)
+            .await?;
+        if let Some((crash, End::Breach(why))) = found {
+            let failure = Failure::new(work, crash, history);
+            return Err(breach(format!("{why}\n{}", failure.page())));
+        }
+    }
+    Ok(struck)
 }
 
 /// A store that is worked on while its disk fails.
@@ -119,6 +125,9 @@ struct Life<'a> {
     place: &'a Place,
     recorder: Recorder,
     marks: Vec<(usize, Mark)>,
+    /// Behind how many calls it was first seen that one had failed: what is acknowledged then and
+    /// rests on it is lost if the power goes at once, whatever a later step makes good.
+    since: Option<usize>,
     done: usize,
     /// Where the steps end that are done here.
     end: usize,
@@ -167,6 +176,7 @@ impl Life<'_> {
     /// Works until a step is refused.
     async fn until_refused(&mut self) -> Held<Option<Refused>> {
         let opened = (self.bench.subject.open)(self.place).await;
+        self.looks_for_the_fault();
         let mut worker = match reasonable(opened, "opening")? {
             Ok(store) => Worker::new(store),
             Err(open) => return Ok(Some(Refused { worker: None, open })),
@@ -179,12 +189,20 @@ impl Life<'_> {
         }
         while let Some(step) = self.next() {
             let answer = worker.attempt(step).await?;
+            self.looks_for_the_fault();
             match reasonable(answer, &step.to_string())? {
                 Ok(token) => self.mark(token),
                 Err(open) => return Ok(Some(Refused::of(worker, open || self.is_under_way()))),
             }
         }
         Ok(None)
+    }
+
+    /// Notes the moment if a call has failed by now.
+    fn looks_for_the_fault(&mut self) {
+        if self.since.is_none() && self.recorder.hits() > 0 {
+            self.since = Some(self.recorder.mark());
+        }
     }
 
     /// The step whose turn it is.
@@ -310,5 +328,49 @@ fn reasonable<T>(answer: Result<T>, what: &str) -> Held<std::result::Result<T, b
             );
             Ok(Err(true))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+    use sessionlog_core::{Error, Memory};
+    use sessionlog_crashfs::FaultKind;
+
+    use super::*;
+    use crate::errors::fault::Kill;
+    use crate::kill::work::steps;
+    use crate::subject::Erased;
+    use crate::{Options, Subject};
+
+    /// Can't be opened, whether the disk fails or not.
+    struct Refuses;
+
+    impl Subject for Refuses {
+        type Backend = Memory;
+        const MEDIUM: crate::Medium = crate::Medium::Directory;
+
+        async fn open(_place: &Place) -> Result<Memory> {
+            Err(Error::unavailable("it is as it is"))
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_a_fault_is_a_breach_and_behind_a_kill_not_measured() {
+        let bench = Bench::new("errors", Erased::of::<Refuses>(), &Options::smoke()).unwrap();
+        let fault = FaultAt::new(FaultKind::Eio, 1, false);
+        let (call, again) = (0, true);
+        let (steps, past) = (steps("killed"), History::default());
+        let struck = |fault: FaultAt| block_on(run(&bench, &steps, &past, &fault, 1));
+        let told = struck(fault.clone());
+        assert!(
+            matches!(&told, Err(End::Breach(why)) if why.contains(UNPROVOKED)),
+            "{told:?}"
+        );
+        let told = struck(fault.behind(Kill { call, again }));
+        assert!(
+            matches!(&told, Err(End::NotMeasured(why)) if why.contains(UNPROVOKED)),
+            "{told:?}"
+        );
     }
 }

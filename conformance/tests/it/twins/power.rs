@@ -184,6 +184,10 @@ power_twins! {
     trusts_the_past TrustsThePast [
         g13_a_failed_flush_behind_a_kill_loses_nothing,
     ]
+    mended_later MendedLater [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
+    ]
     errors_ignored ErrorsIgnored [
         g13_a_disk_that_goes_on_failing_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,

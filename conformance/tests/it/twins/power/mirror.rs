@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     TruncatesInPlace,
     /// A flush that failed is tried again.
     FlushRetried,
+    /// The first flush that fails is said to have succeeded, and the next write makes it good.
+    MendedLater,
     /// A write that failed is taken for one that did not.
     ErrorsIgnored,
     /// What an earlier process left is taken for durable, whatever flush fails.
@@ -47,6 +49,8 @@ pub(crate) struct Mirror {
     content: Vec<u8>,
     /// The last line, which an earlier life may have failed to flush: it is written once more.
     again: Vec<u8>,
+    /// Whether the last write could not be flushed.
+    late: bool,
     fault: Fault,
 }
 
@@ -95,6 +99,7 @@ impl Mirror {
             file,
             content,
             again,
+            late: false,
             fault,
         };
         mirror.flush_folder()?;
@@ -126,6 +131,11 @@ impl Mirror {
             Fault::FlushRetried => {
                 self.file.write_all(more)?;
                 self.file.sync_data().or_else(|_| self.file.sync_data())
+            }
+            Fault::MendedLater if self.content.is_empty() => {
+                self.file.write_all(more)?;
+                self.late = self.file.sync_data().is_err();
+                Ok(())
             }
             Fault::ErrorsIgnored => {
                 let written = self.file.write_all(more);
@@ -182,6 +192,10 @@ impl Keep for Mirror {
             None => self.anew(&content)?,
         }
         self.content = content;
+        if std::mem::take(&mut self.late) {
+            self.again.clone_from(&self.content);
+            self.file.seek(SeekFrom::Start(0))?;
+        }
         Ok(())
     }
 }
