@@ -159,9 +159,54 @@ mod tests {
     #[cfg(unix)]
     fn any_path_can_be_a_uri() {
         assert_eq!(
-            uri(Path::new("/a b/ü?#%.db")),
-            "file:/a%20b/%C3%BC%3F%23%25.db?immutable=1"
+            uri(Path::new("/a b/ü?#%:\\.db")),
+            "file:/a%20b/%C3%BC%3F%23%25%3A%5C.db?immutable=1"
         );
+    }
+
+    /// Every way to open a database that is there, with its name.
+    fn connections(path: &Path) -> Vec<(&'static str, Result<Connection>)> {
+        vec![
+            ("writer", writer(path, Duration::ZERO)),
+            ("reader", reader(path, Duration::ZERO)),
+            ("quiet", quiet(path)),
+        ]
+    }
+
+    #[test]
+    fn every_connection_checks_pages_and_trusts_no_schema() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        drop(Connection::open(&path).unwrap());
+        for (name, conn) in connections(&path) {
+            let conn = conn.unwrap();
+            for (pragma, expected) in [
+                ("trusted_schema", "0"),
+                ("cell_size_check", "1"),
+                ("mmap_size", "0"),
+                ("cache_size", "-4096"),
+            ] {
+                assert_eq!(get(&conn, pragma).unwrap(), expected, "{name}: {pragma}");
+            }
+        }
+        let conn = alone(&path).unwrap();
+        assert_eq!(get(&conn, "locking_mode").unwrap(), "exclusive");
+        for pragma in ["synchronous", "fullfsync", "checkpoint_fullfsync"] {
+            assert_ne!(get(&conn, pragma).unwrap(), "0", "{pragma}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn no_connection_follows_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a.db"), dir.path().join("link"));
+        drop(Connection::open(&path).unwrap());
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for (name, conn) in connections(&link) {
+            assert!(conn.is_err(), "{name}");
+        }
+        assert!(alone(&link).is_err());
     }
 
     #[test]

@@ -100,3 +100,43 @@ fn a_commit_that_failed_is_settled_by_another() {
     assert_eq!(ask(&store, "SELECT settled FROM store"), 1);
     assert_eq!(append(&store, &session, 10).unwrap(), 2);
 }
+
+#[test]
+fn only_a_lock_is_waited_for() {
+    let (_dir, store, session) = store();
+    let desk = store.inner.take_desk().unwrap();
+    desk.conn.execute_batch("PRAGMA query_only = 1").unwrap();
+    store.inner.put_desk(desk);
+    let error = append(&store, &session, 10).unwrap_err();
+    assert!(!error.to_string().contains("the write lock"), "{error}");
+    assert!(std::error::Error::source(&error).is_some(), "{error}");
+}
+
+/// A reader keeps the write-ahead log from being cut when a session is deleted. The next commit behind it
+/// does so.
+#[test]
+fn what_was_deleted_beside_a_reader_is_erased_once_it_is_gone() {
+    let (dir, store, session) = store();
+    let other = SessionRef::fresh("other".parse().unwrap());
+    block_on(store.create(&other)).unwrap();
+    append(&store, &session, 50_000).unwrap();
+    let log_len = || {
+        std::fs::metadata(dir.path().join("a.db-wal"))
+            .unwrap()
+            .len()
+    };
+    let reader = rusqlite::Connection::open(dir.path().join("a.db")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM session")
+        .unwrap();
+    block_on(store.delete(&session, None)).unwrap();
+    assert!(log_len() > 0);
+    append(&store, &other, 1).unwrap();
+    assert!(log_len() > 0);
+    reader.execute_batch("COMMIT").unwrap();
+    append(&store, &other, 1).unwrap();
+    assert_eq!(log_len(), 0);
+    // Once is enough.
+    append(&store, &other, 1).unwrap();
+    assert!(log_len() > 0);
+}

@@ -139,3 +139,58 @@ fn a_last_transaction_that_is_torn_is_no_damage() {
         assert_eq!(look(&changed), None, "{at}");
     }
 }
+
+/// The same log with other magic and the checksums that belong to it, as a machine writes them whose byte
+/// order is that of `magic`'s last bit.
+fn with_magic(bytes: &[u8], frames: &[usize], magic: u32) -> Vec<u8> {
+    let (mut bytes, big) = (bytes.to_vec(), magic & 1 == 1);
+    bytes[..4].copy_from_slice(&magic.to_be_bytes());
+    let mut sum = Checksum::default().then(&bytes[..24], big);
+    let store = |at: usize, Checksum(a, b): Checksum, bytes: &mut [u8]| {
+        bytes[at..at + 4].copy_from_slice(&a.to_be_bytes());
+        bytes[at + 4..at + 8].copy_from_slice(&b.to_be_bytes());
+    };
+    store(24, sum, &mut bytes);
+    for at in frames {
+        let data = &bytes[at + 24..at + 24 + 1024];
+        sum = sum.then(&bytes[*at..at + 8], big).then(data, big);
+        store(at + 16, sum, &mut bytes);
+    }
+    bytes
+}
+
+#[test]
+fn a_log_of_either_byte_order_is_understood() {
+    let (bytes, frames) = log();
+    for magic in [0x377f_0682, 0x377f_0683] {
+        let other = with_magic(&bytes, &frames, magic);
+        assert_eq!(look_with(&other, &[known(&other, &frames)]), None);
+        for at in [frames[1] + 700, frames[2] + 17] {
+            let mut changed = other.clone();
+            changed[at] ^= 1;
+            let frame = frames.iter().rfind(|frame| **frame <= at).unwrap();
+            assert_eq!(look(&changed), Some(*frame as u64), "{magic:x} {at}");
+        }
+    }
+    assert!(with_magic(&bytes, &frames, 0x377f_0682) == bytes || cfg!(target_endian = "big"));
+}
+
+#[test]
+fn a_header_with_the_magic_of_no_log_is_damage_whatever_its_checksum() {
+    let (bytes, frames) = log();
+    for magic in [0x377f_0680, 0x377f_0684, 0x377f_0685, 0x277f_0682] {
+        let other = with_magic(&bytes, &frames, magic);
+        assert_eq!(look(&other), Some(0), "{magic:x}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_log_that_cannot_be_opened_is_not_taken_for_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(dir.path().join("nothing"), &link).unwrap();
+    assert!(damage(&link, &[]).is_err());
+    assert!(flush(&link).is_err());
+    assert!(damage(&dir.path().join("nothing"), &[]).unwrap().is_none());
+}
