@@ -84,7 +84,11 @@ impl<'a> Held<'a> {
                 Ok(true)
             }
             Err(error) if kind(&error) == Kind::Busy => Ok(false),
-            Err(error) => Err(failed("begin to write", "the database")(error)),
+            Err(error) => {
+                // It may go on to refuse when others would not.
+                desk.poisoned = true;
+                Err(self.inner.site.not_begun(&desk.conn, error))
+            }
         }
     }
 

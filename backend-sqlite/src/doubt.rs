@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use sessionlog_core::Result;
+use sessionlog_core::{ErrorKind, Result};
 use sessionlog_local::files::failed as io_failed;
 
-use crate::fault::{Kind, failed, kind_behind};
+use crate::fault::{Kind, kind_behind};
 use crate::presence::Presence;
 use crate::site::Site;
 use crate::{connect, wal};
@@ -24,12 +24,14 @@ pub(crate) fn settle_before_opening(site: &Site, presence: &Arc<Presence>) -> Re
     let alone = presence.locking(|| connect::alone(site.path()));
     let settled = alone.and_then(|conn| {
         let begun = conn.execute_batch("BEGIN IMMEDIATE");
-        begun.map_err(failed("open it alone", "the database"))?;
+        begun.map_err(|error| site.not_begun(&conn, error))?;
         settle(site, presence)
     });
     match settled {
-        // Others have it open, and an index that says nothing of what failed; or nothing can be written.
-        Err(error) if matches!(kind_behind(&error), Some(Kind::Busy | Kind::Forbidden)) => Ok(()),
+        // Others have it open, and an index that says nothing of what failed.
+        Err(error) if kind_behind(&error) == Some(Kind::Busy) => Ok(()),
+        // Nothing can be written, no index either.
+        Err(error) if *error.kind() == ErrorKind::Unsupported => Ok(()),
         settled => settled,
     }
 }

@@ -5,10 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rusqlite::Connection;
 use sessionlog_core::{Error, Place, Result};
-use sessionlog_local::files::{failed, file_in_folder, is_dir, look, make_dir, sync_dir};
+use sessionlog_local::files::{
+    failed, file_in_folder, is_dir, look, make_dir, open_write, sync_dir,
+};
 use sessionlog_local::look::Look;
 
+use crate::fault::{self, Kind};
 use crate::presence::Presence;
 use crate::schema::{APPLICATION, FORMAT};
 use crate::{wal, wal_index};
@@ -177,6 +181,22 @@ impl Site {
                  open the database with sqlite3 once to go on without what is behind the damage",
             )),
         }
+    }
+
+    /// The error for a transaction that could not be begun. SQLite takes a disk that fails for one that is
+    /// read-only.
+    pub(crate) fn not_begun(&self, conn: &Connection, error: rusqlite::Error) -> Error {
+        if fault::kind(&error) == Kind::Forbidden && !self.forbids_writing(conn) {
+            return Error::unavailable("can't begin to write: the disk fails").with_source(error);
+        }
+        fault::failed("begin to write", "the database")(error)
+    }
+
+    fn forbids_writing(&self, conn: &Connection) -> bool {
+        let forbidden = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+        let log = open_write(&self.wal());
+        conn.is_readonly("main").unwrap_or(true)
+            || log.is_err_and(|e| forbidden.contains(&e.kind()))
     }
 
     /// Makes the folder of lock files, if it isn't there.

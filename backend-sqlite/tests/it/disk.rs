@@ -3,6 +3,7 @@
 use std::fs;
 
 use futures_util::StreamExt;
+use sessionlog_crashfs::{Fault, FaultKind, Recorder, armed};
 use sessionlog_testkit::child::{part, run_behind};
 
 use crate::util::*;
@@ -178,4 +179,34 @@ fn child_that_fills_up() {
         }
     }
     println!("\nacknowledged {acknowledged}\nunknown {unknown}\nfailed {failed}");
+}
+
+/// SQLite takes a disk that fails for one that is read-only.
+#[test]
+fn a_disk_that_fails_is_not_told_as_one_that_is_read_only() {
+    armed().unwrap();
+    let mut refused = 0;
+    for kind in FaultKind::ALL {
+        for (at, lasting) in (1..150).flat_map(|at| [(at, false), (at, true)]) {
+            let dir = tempfile::tempdir().unwrap();
+            let recorder = Recorder::with_room(dir.path(), 64 << 20).unwrap();
+            recorder.inject(Fault { kind, at, lasting });
+            let created = block_on(open(&dir).create(&SessionRef::fresh(id("s"))));
+            let hits = recorder.hits();
+            drop(recorder);
+            if hits == 0 {
+                break;
+            }
+            let Err(error) = created else { continue };
+            refused += 1;
+            let kind = error.kind();
+            let honest = matches!(kind, ErrorKind::Unavailable | ErrorKind::Indeterminate);
+            assert!(
+                honest,
+                "{kind:?} at {at}: {error}, {:?}",
+                std::error::Error::source(&error)
+            );
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }
