@@ -62,6 +62,22 @@ impl AppendLock<'_> {
         self.ready(life)
     }
 
+    /// Makes durable what this handle has read of the log and not flushed: a killed process may have
+    /// written it.
+    pub(crate) fn prove(&mut self, life: &Life) -> Result<()> {
+        self.settle(life)?;
+        let Some(Known { end, .. }) = life.known() else {
+            return Ok(());
+        };
+        let flushed = &mut self.bench.flushed;
+        if flushed.covers(end.offset) {
+            return Ok(());
+        }
+        let file = open_write(&life.events).map_err(failed("open", &life.events))?;
+        let proved = flushed.flush(&file, end.offset);
+        proved.map_err(failed("flush", &life.events))
+    }
+
     /// Writes all requests, in order, and gives an outcome for each.
     pub(crate) fn commit(
         mut self,
@@ -325,7 +341,18 @@ fn stored(life: &Life, wanted: &Wanted, events: &[NewEvent]) -> Result<Vec<Event
     Ok(found)
 }
 
-/// Whether the system took less than a whole write.
+/// Writes with one call at least as far as the commit ends; space behind it need not be whole. Gives how far.
+fn put(file: &File, bytes: &[u8], offset: u64, end: u64) -> std::io::Result<u64> {
+    let to = offset + wide(write_once_at(file, bytes, offset)?);
+    if to >= end {
+        return Ok(to);
+    }
+    let (taken, all) = (to - offset, end - offset);
+    let told = format!("the system took {taken} of {all} bytes, perhaps the disk is full");
+    Err(std::io::Error::new(std::io::ErrorKind::WriteZero, told))
+}
+
+/// Whether the system took less than a whole commit.
 fn is_short(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::WriteZero
 }
@@ -341,20 +368,25 @@ fn write(
 ) -> Result<Known> {
     let offset = before.end.offset;
     let mut size = before.size;
-    let mut written = write_once_at(file, bytes, offset);
+    let put = || put(file, bytes, offset, end.offset);
+    let mut written = put();
     // Of two writes a power loss may take either, and what is left would be no beginning of a commit. So
     // what was taken of one is taken back before it is tried as a whole again, once.
     if written.as_ref().is_err_and(is_short) {
         size = offset;
         let cut = flushed.cut(file, offset);
-        written = cut.and_then(|()| write_once_at(file, bytes, offset));
+        written = cut.and_then(|()| put());
     }
-    let Err(error) = written.and_then(|()| flushed.flush(file, end.offset)) else {
-        return Ok(Known {
-            end,
-            size: size.max(offset + wide(bytes.len())),
-            clean: true,
-        });
+    let flush = |to| flushed.flush(file, end.offset).map(|()| to);
+    let error = match written.and_then(flush) {
+        Ok(to) => {
+            return Ok(Known {
+                end,
+                size: size.max(to),
+                clean: true,
+            });
+        }
+        Err(error) => error,
     };
     // The pages may count as clean now without being on the disk: a second flush would prove
     // nothing. What was written is taken back instead.

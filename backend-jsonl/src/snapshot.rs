@@ -121,7 +121,8 @@ impl SnapshotStore for Jsonl {
         let life = self.life(session)?;
         let mut lock = life.lock().await?;
         life.is_current()?;
-        lock.settle(&life)?;
+        // It stands for events that may be a killed process's.
+        lock.prove(&life)?;
         if token.is_some() {
             fence(token, Slots::read(&life.dir)?.newest())?;
         }

@@ -1,6 +1,7 @@
 //! One transaction for everything that waits to be written.
 
 use std::fs;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
@@ -142,11 +143,11 @@ impl<'a> Held<'a> {
             return;
         };
         if erased {
-            desk.erase = true;
+            self.inner.erase.store(true, Ordering::Relaxed);
             drop(vacuum(desk, VACUUM_PAGES));
         }
-        if desk.erase && checkpoint(desk).unwrap_or(false) {
-            desk.erase = false;
+        if self.inner.erase.load(Ordering::Relaxed) && checkpoint(desk).unwrap_or(false) {
+            self.inner.erase.store(false, Ordering::Relaxed);
         }
         // The next reader finds its place in the shared memory, and need not write there (G16).
         drop(desk.notice());

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use sessionlog_core::{Error, Result};
 
@@ -71,20 +72,15 @@ fn common(conn: &Connection, timeout: Duration) -> Result<()> {
     set(conn, "cache_size", "-4096", "-4096")
 }
 
-/// Every commit is flushed, and so is the log before it is copied.
-fn durable(conn: &Connection) -> Result<()> {
-    set(conn, "synchronous", "FULL", "2")?;
-    set(conn, "fullfsync", "ON", "1")?;
-    set(conn, "checkpoint_fullfsync", "ON", "1")
-}
-
 /// A connection that writes. It changes no byte of a database that has the format.
 pub(crate) fn writer(path: &Path, timeout: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = opened(path, flags)?;
     common(&conn, timeout)?;
     set(&conn, "journal_mode", "WAL", "wal")?;
-    durable(&conn)?;
+    set(&conn, "synchronous", "FULL", "2")?;
+    set(&conn, "fullfsync", "ON", "1")?;
+    set(&conn, "checkpoint_fullfsync", "ON", "1")?;
     set(&conn, "secure_delete", "ON", "1")?;
     set(&conn, "temp_store", "MEMORY", "2")?;
     let (pages, limit) = (CHECKPOINT_PAGES.to_string(), WAL_LIMIT.to_string());
@@ -97,15 +93,17 @@ pub(crate) fn writer(path: &Path, timeout: Duration) -> Result<Connection> {
 }
 
 /// A connection that nobody else has one beside, in any process: the index of its log is in its memory
-/// (<https://sqlite.org/wal.html#noshm>).
+/// (<https://sqlite.org/wal.html#noshm>). It is for the lock alone, and copies nothing of the log into the
+/// database when it is closed.
 pub(crate) fn alone(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = opened(path, flags)?;
-    // Before anything looks into the database: the index is chosen then.
-    set(&conn, "locking_mode", "EXCLUSIVE", "exclusive")?;
-    durable(&conn)?;
     conn.busy_timeout(Duration::ZERO)
         .map_err(failed("set the busy timeout", "the database"))?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(failed("keep the log", "the database"))?;
+    // Before anything looks into the database: the index is chosen then.
+    set(&conn, "locking_mode", "EXCLUSIVE", "exclusive")?;
     Ok(conn)
 }
 
@@ -191,9 +189,8 @@ mod tests {
         }
         let conn = alone(&path).unwrap();
         assert_eq!(get(&conn, "locking_mode").unwrap(), "exclusive");
-        for pragma in ["synchronous", "fullfsync", "checkpoint_fullfsync"] {
-            assert_ne!(get(&conn, pragma).unwrap(), "0", "{pragma}");
-        }
+        let keeps = conn.db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE);
+        assert!(keeps.unwrap());
     }
 
     #[test]

@@ -27,9 +27,7 @@ pub(crate) struct Desk {
     /// SQLite's number for what other connections committed, and ours for how often it changed.
     version: Option<i64>,
     epoch: u64,
-    /// Bytes of deleted sessions may still be in the write-ahead log.
-    pub(crate) erase: bool,
-    /// A commit failed and could not be settled: the connection is not used again.
+    /// A commit failed and could not be settled, or none could be begun: the connection is not used again.
     pub(crate) poisoned: bool,
 }
 
@@ -47,7 +45,6 @@ impl Desk {
             lives: HashMap::new(),
             version: None,
             epoch: 0,
-            erase: false,
             poisoned: false,
         }
     }

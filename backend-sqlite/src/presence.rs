@@ -30,6 +30,7 @@ pub(crate) struct Presence {
     /// A flush of the write-ahead log failed: what is there may never reach the disk, and later flushes
     /// prove nothing of it.
     in_doubt: AtomicBool,
+    settling: Mutex<()>,
     /// Rung after each commit of this process.
     pub(crate) bell: Bell,
 }
@@ -57,6 +58,7 @@ impl Presence {
             identity,
             state: Mutex::default(),
             in_doubt: AtomicBool::new(false),
+            settling: Mutex::default(),
             bell: Bell::new(),
         });
         all.push(Arc::downgrade(&presence));
@@ -76,6 +78,11 @@ impl Presence {
         if !self.in_doubt.swap(true, Ordering::SeqCst) {
             lock(&DOUBTFUL).push(Arc::clone(self));
         }
+    }
+
+    /// For one at a time, who is about to settle the doubt.
+    pub(crate) fn settling(&self) -> MutexGuard<'_, ()> {
+        lock(&self.settling)
     }
 
     /// The log was written anew.

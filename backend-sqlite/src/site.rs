@@ -187,7 +187,8 @@ impl Site {
     /// read-only.
     pub(crate) fn not_begun(&self, conn: &Connection, error: rusqlite::Error) -> Error {
         if fault::kind(&error) == Kind::Forbidden && !self.forbids_writing(conn) {
-            return Error::unavailable("can't begin to write: the disk fails").with_source(error);
+            let told = "can't begin to write: the disk fails, or a file beside the database is another user's";
+            return Error::unavailable(told).with_source(error);
         }
         fault::failed("begin to write", "the database")(error)
     }

@@ -30,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) site: Site,
     pub(crate) options: Options,
     presence: OnceLock<Arc<Presence>>,
+    /// Bytes of deleted sessions may still be in the write-ahead log.
+    pub(crate) erase: AtomicBool,
     /// The table of sessions was found whole.
     pub(crate) sound: AtomicBool,
     // Closed before the connection that writes, which can then clear up as the last one.
@@ -52,6 +54,7 @@ impl Sqlite {
             site: Site::at(path.as_ref())?,
             options,
             presence: OnceLock::new(),
+            erase: AtomicBool::new(false),
             sound: AtomicBool::new(false),
             readers: Readers::default(),
             desk: Mutex::default(),
@@ -89,9 +92,9 @@ impl Inner {
         }
         let presence = Presence::of(found.identity);
         self.site.check(&presence)?;
+        doubt::settle_before_opening(&self.site, &presence)?;
         if !presence.is_locked() {
             self.site.check_wal(&presence)?;
-            doubt::settle_before_opening(&self.site, &presence)?;
         }
         Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
     }

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use crate::files::{read_range, write_all_at};
 
-/// How much is written at once. Pieces begin at multiples of it, so that no sector is written by two: a power
-/// loss could keep a part of it.
+/// How much is written at once. Pieces begin at multiples of it, so that no sector is written by two, as long as
+/// the system takes what it is given: a power loss could keep a part of it.
 const PIECE: u64 = 1 << 20;
 
 /// Writes the bytes of a range as they are read, and flushes the file. `from` and `to` are the same file,

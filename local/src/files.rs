@@ -306,22 +306,13 @@ fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
-/// Writes at an offset with one call, so that nothing can come between its parts.
-///
-/// # Errors
-/// [`WriteZero`](io::ErrorKind::WriteZero) if the system took less than it was given, as it does when the
-/// disk is full: what it took is in the file. Otherwise whatever the call gives.
-pub fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+/// Writes at an offset with one call, so that nothing can come between its parts. Gives how much the
+/// system took: less than all when the disk is full, for one.
+pub fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     loop {
         match write_some(file, bytes, offset) {
-            Ok(n) if n == bytes.len() => return Ok(()),
-            Ok(n) => {
-                let len = bytes.len();
-                let told = format!("the system took {n} of {len} bytes, perhaps the disk is full");
-                return Err(io::Error::new(io::ErrorKind::WriteZero, told));
-            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+            done => return done,
         }
     }
 }

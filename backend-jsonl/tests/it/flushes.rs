@@ -62,6 +62,46 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
 }
 
 /// What is ready at the same time shares a commit, up to 8 MiB.
+/// A snapshot stands for events: those that its writer has read, and that a killed process wrote, are
+/// flushed before it is there. What nobody has read through this handle is none of its business.
+#[test]
+fn what_a_killed_process_left_unflushed_is_flushed_before_a_snapshot_of_it() {
+    armed().unwrap();
+    let (_dir, store, session) = with_events(3);
+    let snapshot = Snapshot {
+        projection: Kind::from_static("fold"),
+        version: 1,
+        covers: SeqNum::new(3),
+        log: Sum::from_u64(0),
+        state: "state".into(),
+    };
+    for reads in [false, true] {
+        let left = tempfile::tempdir().unwrap();
+        let files = Tree::read(store.path()).unwrap();
+        files.write(left.path()).unwrap();
+        let recorder = Recorder::new(left.path()).unwrap();
+        let other = Jsonl::open(left.path(), Options::default()).unwrap();
+        if reads {
+            assert_eq!(tail(&other, &session), 3);
+        }
+        for _ in 0..2 {
+            block_on(other.save(&session, snapshot.clone(), None)).unwrap();
+        }
+        append(&other, &session, &["4"]).unwrap();
+        block_on(other.save(&session, snapshot.clone(), None)).unwrap();
+        let record = recorder.finish().unwrap();
+        let log = record.start.find("s/events.jsonl").unwrap();
+        let first = record
+            .ops
+            .iter()
+            .position(|op| matches!(op, Op::Rename { .. }));
+        let before = flushes_and_writes(&record.ops[..first.unwrap()], log);
+        assert_eq!(before, (usize::from(reads), 0));
+        // The append flushes what is before it, if nobody has, and then itself.
+        assert_eq!(flushes_and_writes(&record.ops, log), (2, 1));
+    }
+}
+
 #[test]
 fn appends_that_wait_share_a_write_and_a_flush_until_it_is_large() {
     armed().unwrap();

@@ -194,3 +194,39 @@ fn a_log_that_cannot_be_opened_is_not_taken_for_none() {
     assert!(flush(&link).is_err());
     assert!(damage(&dir.path().join("nothing"), &[]).unwrap().is_none());
 }
+
+#[test]
+fn a_header_with_a_wrong_checksum_is_damage_if_the_frames_are_its_own() {
+    let (bytes, frames) = log();
+    for magic in [0x377f_0682, 0x377f_0683] {
+        let whole = with_magic(&bytes, &frames, magic);
+        let mut broken = whole.clone();
+        broken[26] ^= 1;
+        // As far as the head of one frame is enough.
+        for len in [56, 57, 700, broken.len()] {
+            assert_eq!(look(&broken[..len]), Some(0), "{magic:x} {len}");
+        }
+        assert_eq!(look(&broken[..55]), None);
+        let mut of_no_frame = broken.clone();
+        of_no_frame[32..].fill(0);
+        assert_eq!(look(&of_no_frame), None);
+        // The salts are what is damaged: with those of the frames its checksum is right.
+        let mut salted = whole.clone();
+        salted[18] ^= 1;
+        assert_eq!(look(&salted), Some(0), "{magic:x}");
+        // Torn when the log was begun anew: the frames behind it are in the database already.
+        salted[26] ^= 1;
+        assert_eq!(look(&salted), None, "{magic:x}");
+    }
+}
+
+#[test]
+fn a_blank_header_before_anything_is_damage_however_far_away_that_is() {
+    let mut bytes = vec![0; 200_000];
+    assert_eq!(look(&bytes), None);
+    for at in [40, 70_000, 199_999] {
+        bytes[at] = 1;
+        assert_eq!(look(&bytes), Some(0), "{at}");
+        bytes[at] = 0;
+    }
+}

@@ -185,9 +185,9 @@ fn child_that_fills_up() {
 #[test]
 fn a_disk_that_fails_is_not_told_as_one_that_is_read_only() {
     armed().unwrap();
-    let mut refused = 0;
+    let (mut refused, mut whole) = (0, 0);
     for kind in FaultKind::ALL {
-        for (at, lasting) in (1..150).flat_map(|at| [(at, false), (at, true)]) {
+        for (at, lasting) in (1..400).flat_map(|at| [(at, false), (at, true)]) {
             let dir = tempfile::tempdir().unwrap();
             let recorder = Recorder::with_room(dir.path(), 64 << 20).unwrap();
             recorder.inject(Fault { kind, at, lasting });
@@ -195,6 +195,7 @@ fn a_disk_that_fails_is_not_told_as_one_that_is_read_only() {
             let hits = recorder.hits();
             drop(recorder);
             if hits == 0 {
+                whole += 1;
                 break;
             }
             let Err(error) = created else { continue };
@@ -208,5 +209,8 @@ fn a_disk_that_fails_is_not_told_as_one_that_is_read_only() {
             );
         }
     }
-    assert!(refused > 100, "{refused}");
+    assert!(
+        refused > 100 && whole == FaultKind::ALL.len(),
+        "{refused} {whole}"
+    );
 }

@@ -34,8 +34,8 @@ pub(super) enum Struck {
     Flush,
 }
 
-/// Does the steps on a disk that fails, heals it, does the rest, and looks at the power losses behind
-/// all of it, and at so many since the fault. `past` is the record of a process that does the steps undisturbed: the one that
+/// Does the steps on a disk that fails, heals it, does the rest, and looks at so many power losses
+/// since the fault. `past` is the record of a process that does the steps undisturbed: the one that
 /// is killed, if one is.
 pub(super) async fn run(
     bench: &Bench,
@@ -74,8 +74,9 @@ pub(super) async fn run(
             (Some(_), Some(_)) => Err(End::NotMeasured(format!("behind a kill, {UNPROVOKED}"))),
         };
     }
+    let absorbed = refused.is_none();
     bench.sometimes(DELIVERED, 1);
-    bench.sometimes(if refused.is_some() { REFUSED } else { ABSORBED }, 1);
+    bench.sometimes(if absorbed { ABSORBED } else { REFUSED }, 1);
     life.looks_for_the_fault();
     if let Some(refused) = refused {
         life.goes_on(refused).await?;
@@ -105,10 +106,14 @@ pub(super) async fn run(
     let judge = Judge::of(&work).await?;
     let check = async |place: &Place, marks: &[Mark]| judge.check(bench, place, marks).await;
     let mut search = Search::new(bench, most);
+    let since = history.since;
     let end = history.prefixes().pop().unwrap_or_default();
-    for from in [end, history.since] {
+    // Of a fault that no step failed for, the first step behind it and the last one have room of their own.
+    let apart = [since..=since, end..=end].into_iter().filter(|_| absorbed);
+    for behind in apart.chain([since..=end]) {
+        search.left = most;
         let found = search
-            .explore(&history, Keeping::Journaled, from, &check)
+            .explore(&history, Keeping::Journaled, behind, &check)
             .await?;
         if let Some((crash, End::Breach(why))) = found {
             let failure = Failure::new(work, crash, history);

@@ -45,7 +45,7 @@ pub(crate) async fn twice(
         bench.sometimes(REPAIRED, u64::from(recovery));
         let check = async |place: &Place, marks: &[Mark]| judge.check(bench, place, marks).await;
         let mut search = Search::new(bench, second);
-        let broken = search.explore(&next, crash, 1, &check).await?;
+        let broken = search.explore(&next, crash, 1.., &check).await?;
         bench.sometimes(SECOND, second - search.left);
         let Some((crash, end)) = broken else {
             return Ok(());
@@ -54,7 +54,7 @@ pub(crate) async fn twice(
         Err(end)
     };
     let mut search = Search::new(bench, first);
-    let Some((crash, end)) = search.explore(&history, crash, 0, &check).await? else {
+    let Some((crash, end)) = search.explore(&history, crash, .., &check).await? else {
         return Ok(None);
     };
     // What failed is the second power loss, or the life between the two.

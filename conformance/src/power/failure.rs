@@ -135,7 +135,7 @@ async fn find(
     let judge = Judge::of(work).await?;
     let history = work.record(bench).await?;
     let check = async |place: &crate::Place, marks: &[_]| judge.check(bench, place, marks).await;
-    let found = search.explore(&history, like.keeping, 0, &check).await?;
+    let found = search.explore(&history, like.keeping, .., &check).await?;
     Ok(found.map(|(crash, end)| (Failure::new(work.clone(), crash, history), end)))
 }
 

@@ -111,7 +111,7 @@ async fn survives(bench: &Bench, work: &Work, keeping: Keeping, most: u64) -> He
     let history = work.record(bench).await?;
     let check = async |place: &crate::Place, marks: &[_]| judge.check(bench, place, marks).await;
     let mut search = Search::new(bench, most);
-    let found = search.explore(&history, keeping, 0, &check).await?;
+    let found = search.explore(&history, keeping, .., &check).await?;
     let Some((crash, end)) = found else {
         return Ok(());
     };

@@ -41,7 +41,7 @@ pub(crate) async fn without_each(
         flushes.tried += 1;
         let less = history.without(n);
         let mut search = known.clone();
-        match search.explore(&less, keeping, n + 1, &check).await? {
+        match search.explore(&less, keeping, n + 1.., &check).await? {
             Some(_) => flushes.needed += 1,
             None => flushes
                 .idle

@@ -1,6 +1,7 @@
 //! Looking for a power loss that a store does not survive.
 
 use std::collections::HashSet;
+use std::ops::RangeBounds;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -74,24 +75,23 @@ impl<'b> Search<'b> {
     /// Takes what a history can leave as looked at.
     pub(crate) fn pass_over(&mut self, history: &History, keeping: Keeping) {
         let mut walk = Walk::new(history, keeping);
-        for (upto, choice) in self.plan(history, keeping, 0) {
+        for (upto, choice) in self.plan(history, keeping, ..) {
             walk.go(upto);
             let key = image::hash(&walk.image(choice));
             self.seen.insert((key, history.acknowledged(upto).count()));
         }
     }
 
-    /// Looks at what power losses behind the first `from` calls leave. Gives the first that
-    /// breaks the law.
+    /// Looks at what power losses behind so many calls leave. Gives the first that breaks the law.
     pub(crate) async fn explore(
         &mut self,
         history: &History,
         keeping: Keeping,
-        from: usize,
+        behind: impl RangeBounds<usize>,
         check: &impl AsyncFn(&Place, &[Mark]) -> Held,
     ) -> Held<Option<(Crash, End)>> {
         let mut walk = Walk::new(history, keeping);
-        for (upto, choice) in self.plan(history, keeping, from) {
+        for (upto, choice) in self.plan(history, keeping, behind) {
             walk.go(upto);
             let image = walk.image(choice);
             let marks: Vec<Mark> = history.acknowledged(upto).collect();
@@ -123,11 +123,17 @@ impl<'b> Search<'b> {
 
     /// All power losses, or of too many those that most often show something and some of the
     /// others, in the order of the calls.
-    fn plan(&self, history: &History, keeping: Keeping, from: usize) -> Vec<(usize, Choice)> {
+    fn plan(
+        &self,
+        history: &History,
+        keeping: Keeping,
+        behind: impl RangeBounds<usize>,
+    ) -> Vec<(usize, Choice)> {
         let random = self.bench.options.budget.of(1, 2, 8);
         let mut walk = Walk::new(history, keeping);
         let mut all = Vec::new();
-        for upto in history.prefixes().into_iter().filter(|p| *p >= from) {
+        let prefixes = history.prefixes().into_iter();
+        for upto in prefixes.filter(|upto| behind.contains(upto)) {
             walk.go(upto);
             let choices = walk.choices(random, self.seed);
             all.extend(choices.into_iter().map(|choice| (upto, choice)));

@@ -33,7 +33,7 @@ pub(crate) enum Fault {
     TruncatesInPlace,
     /// A flush that failed is tried again.
     FlushRetried,
-    /// The first flush that fails is said to have succeeded, and the next write makes it good.
+    /// A flush of the first write that fails is said to have succeeded, and the next write makes it good.
     MendedLater,
     /// A write that failed is taken for one that did not.
     ErrorsIgnored,
