@@ -59,6 +59,7 @@ const GROWS: Capability = Capability::No("cut at its end, a log is what a killed
 const AHEAD: Capability = Capability::No("what was committed last is in the write-ahead log");
 const ONE_BIT: Capability = Capability::No("one bit tells which of two commits counts");
 const NEWEST: Capability = Capability::No("a removed newest head looks like one never written");
+const INDEX: Capability = Capability::No("a list reads the index alone");
 const UNPROBED: Capability = Capability::No("`Bucket::new` is for a store that is known to be fit");
 const BETWEEN: Capability = Capability::No("others may see a batch before it is flushed");
 
@@ -89,7 +90,7 @@ subject!(Objects, Bucket, Directory, |place: &Place| Ok(Bucket::new(
     Arc::new(Folder::new(place.dir())?),
     "",
     sessionlog_backend_s3::Options::default()
-)), PROMPT_LEASES: objects::TIMED, PRIVATE_FILES: objects::UMASK, FINDS_LOST_ENDS: NEWEST);
+)), PROMPT_LEASES: objects::TIMED, PRIVATE_FILES: objects::UMASK, FINDS_LOST_ENDS: NEWEST, FINDS_LOST_NAMES: INDEX);
 subject!(Spoiled, Bucket, ObjectStore, |place: &Place| Ok(Bucket::new(
     place.objects(),
     place.name(),

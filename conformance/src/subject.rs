@@ -71,6 +71,9 @@ pub trait Subject: Sized + 'static {
     /// cut can leave may be shorter in silence, and only by whole batches: what looks like a loss of
     /// the file's end by any number, and what looks like an unfinished commit by the last one.
     const FINDS_LOST_ENDS: Capability = Capability::Yes;
+    /// A list knows every session, whatever file is gone. Without it a session whose entry in the list
+    /// is lost may be missing there in silence, if `strays` tells: asking for it by its name gives it.
+    const FINDS_LOST_NAMES: Capability = Capability::Yes;
     /// A repair of a damaged session keeps every event that is whole.
     const SALVAGES: Capability = Capability::Yes;
     /// Nothing that is acknowledged rests on a name whose folder was not flushed. Without it the
@@ -154,6 +157,7 @@ pub(crate) struct Erased {
     pub(crate) known: Option<Known>,
     pub(crate) linearizable_reads: Capability,
     pub(crate) finds_lost_ends: Capability,
+    pub(crate) finds_lost_names: Capability,
     pub(crate) salvages: Capability,
     pub(crate) posix_names: Capability,
     pub(crate) open: Open,
@@ -181,6 +185,7 @@ impl Erased {
             known: None,
             linearizable_reads: S::LINEARIZABLE_READS,
             finds_lost_ends: S::FINDS_LOST_ENDS,
+            finds_lost_names: S::FINDS_LOST_NAMES,
             salvages: S::SALVAGES,
             posix_names: S::POSIX_NAMES,
             open: |place| {

@@ -38,6 +38,7 @@ impl Subject for LocalFolder {
     const PRIVATE_FILES: Capability =
         Capability::No("object_store makes files as the umask says: keep the folder private");
     const FINDS_LOST_ENDS: Capability = LOST_ENDS;
+    const FINDS_LOST_NAMES: Capability = Capability::No("a list reads the index alone");
 
     async fn open(place: &Place) -> Result<Bucket> {
         let store = Arc::new(Folder::new(place.dir())?);

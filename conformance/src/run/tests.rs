@@ -75,6 +75,7 @@ capabilities! {
     ]
     linearizable_reads []
     finds_lost_ends []
+    finds_lost_names []
     salvages [g15_repair_salvages_what_is_whole]
     posix_names [g03_names_rest_on_flushes_of_their_folders]
 }

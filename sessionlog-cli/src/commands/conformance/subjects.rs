@@ -153,6 +153,7 @@ impl Subject for Objects {
         Capability::No("object_store makes files as the umask says: keep the folder private");
     const FINDS_LOST_ENDS: Capability =
         Capability::No("a newest head that was removed can't be told from one never written");
+    const FINDS_LOST_NAMES: Capability = Capability::No("a list reads the index alone");
 
     async fn open(place: &Place) -> Result<Store> {
         in_folder("file", place).await
