@@ -86,14 +86,19 @@ impl Seat {
         let mut raw: u64 = events.iter().map(|event| wide(frame_len(event))).sum();
         let mut from = state.chunks.len();
         for level in 0..LEVELS {
+            if self.level(raw) > level {
+                continue;
+            }
             let before = state.chunks.get(..from).unwrap_or_default();
             let small = |chunk: &&ChunkRef| self.level(chunk.raw) <= level;
             let run = before.iter().rev().take_while(small);
             let (n, more) = run.fold((0, 0), |(n, more), chunk| (n + 1, more + chunk.raw));
-            if self.level(raw) <= level && n + 1 >= FAN {
-                from -= n;
-                raw += more;
+            // A larger one waits for as many of its own size: each byte is merged once for each level.
+            if n + 1 < FAN {
+                break;
             }
+            from -= n;
+            raw += more;
         }
         from
     }

@@ -50,3 +50,19 @@ fn what_a_killed_process_left_is_not_taken_for_durable_behind_a_flush_that_faile
     }
     assert!(failed > 2, "{failed}");
 }
+
+/// Several processes can share a store only if a header leads to nothing that is not flushed.
+#[test]
+fn a_commit_of_a_shared_store_is_flushed_twice_and_one_of_an_exclusive_store_once() {
+    armed().unwrap();
+    for (options, expected) in [(Options::default(), 2), (Options::default().exclusive(), 1)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Redb::open(dir.path().join("store.redb"), options).unwrap();
+        let session = filled(&store, "s", 3);
+        let recorder = Recorder::with_room(dir.path(), 64 << 20).unwrap();
+        append(&store, &session, &["4"]).unwrap();
+        let record = recorder.finish().unwrap();
+        let flush = |op: &&Op| matches!(op, Op::Flush { ok: true, .. });
+        assert_eq!(record.ops.iter().filter(flush).count(), expected);
+    }
+}

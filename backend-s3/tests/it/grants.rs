@@ -7,10 +7,10 @@ use std::time::Duration;
 use object_store::memory::InMemory;
 use pollster::block_on;
 use sessionlog_backend_s3::{Bucket, Options};
-use sessionlog_conformance::objects::{Op, Slow};
+use sessionlog_conformance::objects::{Fault, Faulty, Op, Slow};
 use sessionlog_core::{
-    AppendCondition, EventLog, Kind, LeaseRequest, LeaseStore, Liveness, NewEvent, Owner,
-    SessionRef,
+    AppendCondition, ErrorKind, EventLog, Kind, LeaseRequest, LeaseStore, Liveness, NewEvent,
+    Owner, SessionRef, Timestamp,
 };
 
 async fn append(bucket: &Bucket, session: &SessionRef, condition: AppendCondition) {
@@ -54,4 +54,70 @@ fn a_plain_append_behind_the_grant_does_not_refuse_it() {
         driver.release(&lease).await.unwrap();
         drop(other.acquire(&session, request).await.unwrap());
     });
+}
+
+/// When the lease of a refused request lapses.
+fn lapses(bucket: &Bucket, session: &SessionRef) -> Timestamp {
+    let request = LeaseRequest::new(Owner::new("other").unwrap());
+    let refused = block_on(bucket.acquire(session, request)).unwrap_err();
+    let ErrorKind::LeaseHeld { expires_at, .. } = refused.kind() else {
+        panic!("{refused}");
+    };
+    expires_at.unwrap()
+}
+
+#[test]
+fn an_append_of_the_holder_renews_its_lease_and_nobody_elses_does() {
+    let store = Arc::new(InMemory::new());
+    let open = || Bucket::new(Arc::clone(&store) as _, "", Options::default());
+    let (driver, other) = (open(), open());
+    let session = SessionRef::fresh("s".parse().unwrap());
+    block_on(driver.create(&session)).unwrap();
+    let request = LeaseRequest::new(Owner::new("me").unwrap());
+    let lease = block_on(driver.acquire(&session, request)).unwrap();
+    let at_first = lapses(&other, &session);
+    std::thread::sleep(Duration::from_millis(5));
+    block_on(append(&driver, &session, AppendCondition::NONE));
+    assert_eq!(lapses(&other, &session), at_first);
+    block_on(append(
+        &driver,
+        &session,
+        AppendCondition::with(lease.token),
+    ));
+    assert!(lapses(&other, &session) > at_first);
+}
+
+/// What was written and could not be looked for may have happened; an append that took over before it
+/// failed so did not.
+#[test]
+fn a_grant_whose_place_cannot_be_seen_is_indeterminate_and_an_append_is_not() {
+    let store = Arc::new(InMemory::new());
+    let session = SessionRef::fresh("s".parse().unwrap());
+    let writer = Bucket::new(Arc::clone(&store) as _, "", Options::default());
+    block_on(writer.create(&session)).unwrap();
+    let open = || {
+        let written = AtomicBool::new(false);
+        let blind = Faulty::new(Arc::clone(&store) as _, move |request| match request.op {
+            Op::Create => {
+                written.store(true, Ordering::Relaxed);
+                Fault::None
+            }
+            Op::List if written.load(Ordering::Relaxed) => Fault::Lost,
+            _ => Fault::None,
+        });
+        let mut options = Options::default();
+        options.pause = Duration::ZERO;
+        options.longest_pause = Duration::ZERO;
+        Bucket::new(Arc::new(blind), "", options)
+    };
+    let new = NewEvent::json(Kind::from_static("note"), "1").unwrap();
+    let told = block_on(open().append(&session, vec![new], AppendCondition::NONE));
+    let kind = told.unwrap_err().kind().clone();
+    assert_eq!(kind, ErrorKind::Unavailable);
+    let request = LeaseRequest::new(Owner::new("me").unwrap());
+    let told = block_on(open().acquire(&session, request));
+    let kind = told.unwrap_err().kind().clone();
+    assert_eq!(kind, ErrorKind::Indeterminate);
+    let holder = block_on(writer.holder(&session)).unwrap();
+    assert!(matches!(holder, Liveness::Live(_)), "{holder:?}");
 }

@@ -27,6 +27,7 @@ mod repair;
 mod requests;
 mod runtimes;
 mod scale;
+mod sealed;
 mod servers;
 mod storm;
 mod stub;
