@@ -34,6 +34,24 @@ fn lost(events: &[Event]) -> Vec<u64> {
     lost.map(|e| e.seq.get()).collect()
 }
 
+/// Events behind the end of the log are somebody's: nothing is written over them, however many events come.
+#[test]
+fn an_append_over_events_behind_the_end_is_refused() {
+    for many in [1, 300] {
+        let (_dir, store, session) = with_events(3);
+        let store = tamper(store, |txn| {
+            let mut table = txn.open_table(EVENTS).unwrap();
+            let key = table.iter().unwrap().next().unwrap().unwrap().0.value().0;
+            let row = table.get((key, 2)).unwrap().unwrap().value().to_vec();
+            table.insert((key, 3), row.as_slice()).unwrap();
+        });
+        let new = (0..many).map(|n| event(&n.to_string())).collect();
+        let error = block_on(store.append(&session, new, NONE)).unwrap_err();
+        assert!(error.is_corrupt(), "{error}");
+        assert_eq!(tail(&store, &session), 3);
+    }
+}
+
 #[test]
 fn damaged_and_missing_events_are_all_found_and_noted_and_the_rest_stays() {
     let (_dir, store, session) = with_events(30);
