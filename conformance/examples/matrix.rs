@@ -89,7 +89,7 @@ subject!(PagesAlone, Redb, Directory, |place: &Place| Redb::open(
 subject!(Objects, Bucket, Directory, |place: &Place| Ok(Bucket::new(
     Arc::new(Folder::new(place.dir())?),
     "",
-    sessionlog_backend_s3::Options::default()
+    hasty()
 )), PROMPT_LEASES: objects::TIMED, PRIVATE_FILES: objects::UMASK, FINDS_LOST_ENDS: NEWEST, FINDS_LOST_NAMES: INDEX);
 subject!(Spoiled, Bucket, ObjectStore, |place: &Place| Ok(Bucket::new(
     place.objects(),

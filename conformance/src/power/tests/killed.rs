@@ -150,3 +150,30 @@ fn a_file_without_a_name_is_another_one() {
     let ids: BTreeSet<_> = both.start.files.keys().copied().collect();
     assert!(!ids.contains(&FileId::ROOT.0) && ids.len() == 1, "{ids:?}");
 }
+
+#[test]
+fn a_file_without_a_name_has_its_bytes_from_the_start_on() {
+    let mut next = second(vec![Call::Link(entry("back"), 9)]);
+    next.start.files.insert(9, Data::from_static(b"xy"));
+    let both = first().then(6, next).unwrap();
+    let all = line(&both.left_by_kill(both.calls.len()));
+    assert_eq!(all, "back=xy dir/ dir/file=12");
+}
+
+#[test]
+fn a_flush_that_failed_is_told_from_one_that_did_not_and_from_what_changes() {
+    let folder = |ok| Call::FlushFolder { dir: ROOT, ok };
+    for (call, fails) in [
+        (flush(A, true), false),
+        (flush(A, false), true),
+        (folder(true), false),
+        (folder(false), true),
+        (Call::FlushAll { ok: true }, false),
+        (Call::FlushAll { ok: false }, true),
+        (write(A, 0, b"1"), false),
+        (create("name", A), false),
+    ] {
+        assert_eq!(call.fails(), fails, "{call:?}");
+        assert_eq!(call.flushes(), !fails && !call.changes(), "{call:?}");
+    }
+}
