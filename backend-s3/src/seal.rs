@@ -64,16 +64,20 @@ impl Seat {
         let old = state.chunks.get(from..).unwrap_or_default();
         let mut readable = true;
         if !old.is_empty() && merges {
-            // What can't be read is not merged: that must not fail an append.
-            match self.events_of(state, old).await {
-                Ok(mut all) => {
-                    all.extend_from_slice(events);
-                    let chunk = self.put_chunk(unnamed, state, &all, tries).await?;
+            // What can't be read or written is not merged: that must not fail an append. It is tried again,
+            // unless it is damaged.
+            let merged = async {
+                let mut all = self.events_of(state, old).await?;
+                all.extend_from_slice(events);
+                self.put_chunk(unnamed, state, &all, tries).await
+            };
+            match merged.await {
+                Ok(chunk) => {
                     state.chunks.truncate(from);
                     state.chunks.push(chunk);
                     return Ok(true);
                 }
-                Err(_) => readable = false,
+                Err(error) => readable = !error.is_corrupt(),
             }
         }
         let chunk = self.put_chunk(unnamed, state, events, tries).await?;
@@ -91,14 +95,19 @@ impl Seat {
             }
             let before = state.chunks.get(..from).unwrap_or_default();
             let small = |chunk: &&ChunkRef| self.level(chunk.raw) <= level;
-            let run = before.iter().rev().take_while(small);
-            let (n, more) = run.fold((0, 0), |(n, more), chunk| (n + 1, more + chunk.raw));
-            // A larger one waits for as many of its own size: each byte is merged once for each level.
+            let (mut n, mut all) = (0, raw);
+            for chunk in before.iter().rev().take_while(small) {
+                if all.saturating_add(chunk.raw) > self.largest_chunk() {
+                    break;
+                }
+                (n, all) = (n + 1, all + chunk.raw);
+            }
+            // A larger one waits for as many of its own size, so that no byte is merged again for every few
+            // small ones.
             if n + 1 < FAN {
                 break;
             }
-            from -= n;
-            raw += more;
+            (from, raw) = (from - n, all);
         }
         from
     }

@@ -214,3 +214,30 @@ impl Seat {
         *lock(&self.running) = None;
     }
 }
+
+#[cfg(test)]
+impl Seat {
+    /// As if a run were under way that nobody drives. One that is at its end already has ended.
+    pub(crate) fn under_way(&self, run: BoxFuture<'static, Outcomes>) {
+        let run = run.shared();
+        drop(run.clone().now_or_never());
+        *lock(&self.running) = Some(run);
+    }
+
+    /// As if the answer to a write had been lost.
+    pub(crate) fn unsettled(&self) {
+        use crate::head::{Stamp, State};
+        let session = SessionRef::fresh(self.id.clone());
+        let (writer, commit) = ([1; 16], [1; 16]);
+        let state = State::begin(&session, 0, Stamp { writer, commit });
+        let pending = Pending {
+            slot: 0,
+            bytes: Bytes::new(),
+            view: Arc::new(View::new(state, None, true)),
+            since: Moment::now(),
+        };
+        if let Some(mut desk) = self.desk.try_lock() {
+            desk.pending = Some(pending);
+        }
+    }
+}

@@ -82,6 +82,9 @@ impl Drop for Seats {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
     use object_store::memory::InMemory;
 
     use super::*;
@@ -104,5 +107,38 @@ mod tests {
         let forgotten = (0..MOST).filter(|n| !there(*n)).collect::<Vec<_>>();
         assert_eq!(forgotten, (2..MOST / 2 + 2).collect::<Vec<_>>());
         assert!(Arc::ptr_eq(&held, &bucket.seat(&id(1))));
+    }
+
+    /// Of a session that nobody waits for: a run that nobody drives, a write whose outcome is not known,
+    /// and a run that came to its end.
+    #[test]
+    fn what_is_under_way_or_to_be_settled_is_not_forgotten() {
+        let bucket = Bucket::new(Arc::new(InMemory::new()), "", Options::default());
+        let id = |n: usize| SessionId::new(&format!("s{n}")).unwrap();
+        let seats: Vec<_> = (0..MOST).map(|n| bucket.seat(&id(n))).collect();
+        seats[0].under_way(pending().boxed());
+        seats[1].unsettled();
+        seats[2].under_way(ready(Arc::new(Vec::new())).boxed());
+        let weak: Vec<_> = seats.iter().map(Arc::downgrade).collect();
+        drop(seats);
+        drop(bucket.seat(&id(MOST)));
+        let forgotten = |n: usize| weak[n].strong_count() == 0;
+        assert_eq!([0, 1, 2, 3].map(forgotten), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_run_that_nobody_drives_does_not_keep_its_seat_for_ever() {
+        let bucket = Bucket::new(Arc::new(InMemory::new()), "", Options::default());
+        let seat = bucket.seat(&SessionId::new("s").unwrap());
+        let (run, weak) = (Arc::clone(&seat), Arc::downgrade(&seat));
+        let run = async move {
+            let _seat = run;
+            pending().await
+        };
+        seat.under_way(run.boxed());
+        drop(seat);
+        assert_eq!(weak.strong_count(), 2);
+        drop(bucket);
+        assert_eq!(weak.strong_count(), 0);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
+use rusqlite::config::DbConfig;
 use sessionlog_core::{Error, Result};
 
 use crate::desk::{Desk, Job, Outcome, Work};
@@ -146,8 +147,8 @@ impl<'a> Held<'a> {
             self.inner.erase.store(true, Ordering::Relaxed);
             drop(vacuum(desk, VACUUM_PAGES));
         }
-        if self.inner.erase.load(Ordering::Relaxed) && checkpoint(desk).unwrap_or(false) {
-            self.inner.erase.store(false, Ordering::Relaxed);
+        if self.inner.erase.swap(false, Ordering::Relaxed) && !checkpoint(desk).unwrap_or(false) {
+            self.inner.erase.store(true, Ordering::Relaxed);
         }
         // The next reader finds its place in the shared memory, and need not write there (G16).
         drop(desk.notice());
@@ -239,7 +240,7 @@ fn finish(desk: &mut Desk) -> Result<()> {
     let what = kind(&error);
     desk.forget();
     if !roll_back(desk) {
-        desk.conn.presence().doubt();
+        give_up(desk);
         return Err(
             Error::indeterminate("the commit failed, and undoing it too").with_source(error),
         );
@@ -253,12 +254,22 @@ fn finish(desk: &mut Desk) -> Result<()> {
             Kind::Damaged | Kind::Row => Error::unavailable("can't commit").with_source(error),
         });
     }
-    desk.poisoned = true;
-    desk.conn.presence().doubt();
+    give_up(desk);
     Err(
         Error::indeterminate("the commit failed, and may be found after a crash")
             .with_source(error),
     )
+}
+
+/// Leaves a connection whose commit can be neither proved nor settled. It must not copy what is in the log
+/// into the database when it is closed, and take the log away.
+fn give_up(desk: &mut Desk) {
+    desk.poisoned = true;
+    desk.conn.presence().doubt();
+    drop(
+        desk.conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
+    );
 }
 
 /// A small commit in the place of one that failed.

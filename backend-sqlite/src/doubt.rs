@@ -27,6 +27,11 @@ pub(crate) fn settle_before_opening(site: &Site, presence: &Arc<Presence>) -> Re
     if !presence.is_in_doubt() || presence.is_locked() {
         return Ok(());
     }
+    // Nothing is left that could be lost.
+    if site.wal_len()? == 0 {
+        presence.settled();
+        return Ok(());
+    }
     let conn = presence.locking(|| connect::alone(site.path()))?;
     if conn.is_readonly("main").unwrap_or(false) {
         return Ok(());

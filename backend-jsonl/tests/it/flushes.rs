@@ -61,7 +61,6 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_it_is_acknowledged_aga
     );
 }
 
-/// What is ready at the same time shares a commit, up to 8 MiB.
 /// A snapshot stands for events: those that its writer has read, and that a killed process wrote, are
 /// flushed before it is there. What nobody has read through this handle is none of its business.
 #[test]
@@ -102,6 +101,7 @@ fn what_a_killed_process_left_unflushed_is_flushed_before_a_snapshot_of_it() {
     }
 }
 
+/// What is ready at the same time shares a commit, up to 8 MiB.
 #[test]
 fn appends_that_wait_share_a_write_and_a_flush_until_it_is_large() {
     armed().unwrap();

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::TryStreamExt;
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use sessionlog_backend_s3::{Bucket, Options};
 use sessionlog_conformance::objects::{Fault, Faulty, Op};
 use sessionlog_core::{AppendCondition, EventLog, Kind, NewEvent, SeqNum, SessionRef};
 
 /// What is sealed at 100 bytes: an event of 500 goes into a chunk of its own at once.
-fn open(store: Arc<dyn object_store::ObjectStore>) -> Bucket {
+fn open(store: Arc<dyn ObjectStore>) -> Bucket {
     let mut options = Options::default();
     options.seal_bytes = 100;
     Bucket::new(store, "", options)
@@ -49,6 +50,12 @@ fn text(seed: usize) -> String {
     (0..500).map(|_| letter()).collect()
 }
 
+async fn append(bucket: &Bucket, session: &SessionRef, text: &str) {
+    let new = NewEvent::json(Kind::from_static("note"), format!("\"{text}\"")).unwrap();
+    let condition = AppendCondition::NONE;
+    bucket.append(session, vec![new], condition).await.unwrap();
+}
+
 /// Eight chunks of a size become one of the next size, so a log has as many as the digits of its length
 /// have together, to the base of eight; and each event is written once, and once for each size.
 #[test]
@@ -68,10 +75,7 @@ fn chunks_of_a_size_become_one_of_the_next() {
         bucket.create(&session).await.unwrap();
         let mut one = 0;
         for n in 1..=140_usize {
-            let data = format!("\"{}\"", text(n));
-            let new = NewEvent::json(Kind::from_static("note"), data).unwrap();
-            let condition = AppendCondition::NONE;
-            bucket.append(&session, vec![new], condition).await.unwrap();
+            append(&bucket, &session, &text(n)).await;
             let digits = n / 64 + n / 8 % 8 + n % 8;
             assert_eq!(read(&store, &session).await, (digits, n), "{n} events");
             let sent = sent.load(Ordering::Relaxed);
@@ -80,10 +84,72 @@ fn chunks_of_a_size_become_one_of_the_next() {
             }
             assert!(sent <= 3 * one * n as u64, "{sent} bytes for {n} events");
         }
-        // Two of the largest become none that is larger than a chunk may be.
-        bucket.compact(&session.id).await.unwrap();
-        assert_eq!(read(&store, &session).await, (2, 140));
-        bucket.compact(&session.id).await.unwrap();
-        assert_eq!(read(&store, &session).await, (2, 140));
+        for n in 141..=512 {
+            append(&bucket, &session, &text(n)).await;
+        }
+        // The largest stay as they are.
+        assert_eq!(read(&store, &session).await, (8, 512));
+    });
+}
+
+/// A chunk that is put beside a head, and that no head comes to name since another handle wrote first, is
+/// deleted by who put it, once.
+#[test]
+fn a_chunk_that_no_head_names_is_deleted_once() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let deletes = Arc::new(AtomicU64::new(0));
+        let counts = Arc::clone(&deletes);
+        let counted = Faulty::new(Arc::clone(&store) as _, move |request| {
+            if matches!(request.op, Op::Delete | Op::BulkDelete) && request.key.contains("/c/") {
+                counts.fetch_add(1, Ordering::Relaxed);
+            }
+            Fault::None
+        });
+        let (first, second) = (open(Arc::new(counted)), open(Arc::clone(&store) as _));
+        let session = SessionRef::fresh("s".parse().unwrap());
+        first.create(&session).await.unwrap();
+        // Small: a chunk for it is put beside the head.
+        let append =
+            async |bucket: &Bucket, n: usize| append(bucket, &session, &format!("{n:080}")).await;
+        let chunks = async || {
+            let all: Vec<_> = store.list(None).try_collect().await.unwrap();
+            let keys = all.iter().map(|object| object.location.to_string());
+            keys.filter(|key| key.contains("/c/")).count()
+        };
+        let mut most = 0;
+        for n in 0..20 {
+            append(&first, n).await;
+            append(&second, n).await;
+            most = most.max(chunks().await);
+        }
+        for n in 0..4 {
+            append(&first, n).await;
+        }
+        assert!(most > 0 && deletes.load(Ordering::Relaxed) > 0);
+        let before = deletes.load(Ordering::Relaxed);
+        // What is there is named, but for the one beside the newest head.
+        let named = read(&store, &session).await.0;
+        assert!(chunks().await <= named + 1, "{named}");
+        append(&first, 0).await;
+        assert!(deletes.load(Ordering::Relaxed) <= before + 1);
+    });
+}
+
+/// Two of the largest become none that is larger than a chunk may be.
+#[test]
+fn a_compaction_makes_no_chunk_that_is_too_large() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let bucket = open(Arc::clone(&store) as _);
+        let session = SessionRef::fresh("s".parse().unwrap());
+        bucket.create(&session).await.unwrap();
+        for n in 1..=140 {
+            append(&bucket, &session, &text(n)).await;
+        }
+        for _ in 0..2 {
+            bucket.compact(&session.id).await.unwrap();
+            assert_eq!(read(&store, &session).await, (2, 140));
+        }
     });
 }

@@ -213,11 +213,11 @@ impl Context {
                 session.head
             );
             if let Ok(ids) = &seen.ids {
-                let listed = ids.contains(id) || self.may_be_forgotten(seen);
+                let listed = ids.contains(id) || self.may_be_forgotten(id, seen);
                 ensure!(listed, "the list has forgotten {id}");
             }
             if let Ok(cards) = &seen.cards {
-                let listed = cards.contains_key(id) || self.may_be_forgotten(seen);
+                let listed = cards.contains_key(id) || self.may_be_forgotten(id, seen);
                 ensure!(listed, "the cards have forgotten {id}");
             }
             let Ok((life, head)) = &session.head else {
@@ -251,10 +251,12 @@ impl Context {
         Ok(())
     }
 
-    /// Whether a list need not know every session: verification tells.
-    fn may_be_forgotten(&self, seen: &Seen) -> bool {
-        let told = seen.strays.as_ref().is_ok_and(|found| damage(found));
-        self.subject.finds_lost_names != Capability::Yes && told
+    /// Whether a list need not know a session: what was harmed is no other session's, and verification
+    /// tells.
+    fn may_be_forgotten(&self, id: &SessionId, seen: &Seen) -> bool {
+        let owner = self.built.owner(&self.harm.file);
+        let told = seen.strays.as_ref().map_or(true, |found| damage(found));
+        self.subject.finds_lost_names != Capability::Yes && owner.is_none_or(|o| o == id) && told
     }
 
     /// A breach if a read fails and verification sees no damage, or the other way round.

@@ -106,8 +106,10 @@ pub(super) async fn run(
     let judge = Judge::of(&work).await?;
     let check = async |place: &Place, marks: &[Mark]| judge.check(bench, place, marks).await;
     let mut search = Search::new(bench, most);
-    let since = history.since;
-    let end = history.prefixes().pop().unwrap_or_default();
+    let prefixes = history.prefixes();
+    let end = prefixes.last().copied().unwrap_or_default();
+    let since = prefixes.into_iter().find(|upto| *upto >= history.since);
+    let since = since.unwrap_or(history.since);
     // Of a fault that no step failed for, the first step behind it and the last one have room of their own.
     let apart = [since..=since, end..=end].into_iter().filter(|_| absorbed);
     for behind in apart.chain([since..=end]) {
