@@ -45,7 +45,8 @@ fn text(seed: usize) -> String {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        char::from(b'a' + (state >> 40) as u8 % 26)
+        let [top, ..] = state.to_be_bytes();
+        char::from(b'a' + top % 26)
     };
     (0..500).map(|_| letter()).collect()
 }
