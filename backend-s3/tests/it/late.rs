@@ -151,17 +151,3 @@ fn an_empty_slot_says_nothing_while_a_head_is_sent_to_it() {
         assert_eq!(end.tail, tail);
     });
 }
-
-/// Nobody drives a write whose caller went away, until the next one comes.
-#[test]
-fn a_write_that_was_given_up_is_done_before_the_next() {
-    let store = Arc::new(InMemory::new());
-    let slow = Slow::new(Arc::clone(&store) as _, |_| Duration::from_millis(5));
-    let bucket = bucket(Arc::new(slow), 64);
-    let session = SessionRef::fresh("s".parse().unwrap());
-    block_on(bucket.create(&session)).unwrap();
-    for tail in [2, 4, 6] {
-        assert!(Box::pin(append(&bucket, &session)).now_or_never().is_none());
-        assert_eq!(block_on(append(&bucket, &session)).get(), tail);
-    }
-}

@@ -93,50 +93,6 @@ fn chunks_of_a_size_become_one_of_the_next() {
     });
 }
 
-/// A chunk that is put beside a head, and that no head comes to name since another handle wrote first, is
-/// deleted by who put it, once.
-#[test]
-fn a_chunk_that_no_head_names_is_deleted_once() {
-    pollster::block_on(async {
-        let store = Arc::new(InMemory::new());
-        let deletes = Arc::new(AtomicU64::new(0));
-        let counts = Arc::clone(&deletes);
-        let counted = Faulty::new(Arc::clone(&store) as _, move |request| {
-            if matches!(request.op, Op::Delete | Op::BulkDelete) && request.key.contains("/c/") {
-                counts.fetch_add(1, Ordering::Relaxed);
-            }
-            Fault::None
-        });
-        let (first, second) = (open(Arc::new(counted)), open(Arc::clone(&store) as _));
-        let session = SessionRef::fresh("s".parse().unwrap());
-        first.create(&session).await.unwrap();
-        // Small: a chunk for it is put beside the head.
-        let append =
-            async |bucket: &Bucket, n: usize| append(bucket, &session, &format!("{n:080}")).await;
-        let chunks = async || {
-            let all: Vec<_> = store.list(None).try_collect().await.unwrap();
-            let keys = all.iter().map(|object| object.location.to_string());
-            keys.filter(|key| key.contains("/c/")).count()
-        };
-        let mut most = 0;
-        for n in 0..20 {
-            append(&first, n).await;
-            append(&second, n).await;
-            most = most.max(chunks().await);
-        }
-        for n in 0..4 {
-            append(&first, n).await;
-        }
-        assert!(most > 0 && deletes.load(Ordering::Relaxed) > 0);
-        let before = deletes.load(Ordering::Relaxed);
-        // What is there is named, but for the one beside the newest head.
-        let named = read(&store, &session).await.0;
-        assert!(chunks().await <= named + 1, "{named}");
-        append(&first, 0).await;
-        assert!(deletes.load(Ordering::Relaxed) <= before + 1);
-    });
-}
-
 /// Two of the largest become none that is larger than a chunk may be.
 #[test]
 fn a_compaction_makes_no_chunk_that_is_too_large() {
