@@ -230,3 +230,14 @@ fn a_blank_header_before_anything_is_damage_however_far_away_that_is() {
         bytes[at] = 0;
     }
 }
+
+#[test]
+fn a_header_with_a_size_of_pages_that_no_database_has_is_damage() {
+    let (bytes, frames) = log();
+    for size in [0, 256, 1_000, 131_072_u32] {
+        let mut other = bytes.clone();
+        other[8..12].copy_from_slice(&size.to_be_bytes());
+        let other = with_magic(&other, &frames, 0x377f_0682);
+        assert_eq!(look(&other), Some(0), "{size}");
+    }
+}
