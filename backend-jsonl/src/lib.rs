@@ -76,6 +76,7 @@ mod tail;
 mod torn;
 mod upkeep;
 mod verify;
+mod write;
 
 pub use options::Options;
 pub use store::Jsonl;

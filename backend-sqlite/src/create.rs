@@ -40,7 +40,9 @@ pub(crate) fn create(site: &Site) -> Result<()> {
 /// Nobody forbids to write to a file that was just made: SQLite takes a disk that fails for one that
 /// is read-only.
 fn fresh(error: Error) -> Error {
-    match fault::kind_behind(&error) {
+    let source = std::error::Error::source(&error);
+    let source = source.and_then(|source| source.downcast_ref::<rusqlite::Error>());
+    match source.map(fault::kind) {
         Some(fault::Kind::Forbidden) => {
             Error::unavailable("can't make the database: the disk fails").with_source(error)
         }

@@ -59,12 +59,6 @@ pub(crate) fn kind(error: &rusqlite::Error) -> Kind {
     }
 }
 
-/// The kind of the error that one of a store comes from, if that is SQLite's.
-pub(crate) fn kind_behind(error: &Error) -> Option<Kind> {
-    let source = std::error::Error::source(error)?;
-    source.downcast_ref::<rusqlite::Error>().map(kind)
-}
-
 /// The error for a row that is not where its key belongs: what is read on from there might come again
 /// and again.
 pub(crate) fn disorder() -> rusqlite::Error {
