@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-use sessionlog_conformance::{Capability, Medium, Place, Subject};
+use sessionlog_conformance::{Capability, Medium, Options, Place, Subject};
 use sessionlog_core::{Backend, Error, Result, Sum};
 
-use super::{Fault, Faulty, twins};
+use super::{Fault, Faulty, must_fail_some, twins};
 use crate::custom_backend::{Journal, Mine};
 
 /// How much of a journal is whole lines that follow one another.
@@ -157,4 +157,23 @@ twins! { "damage", over_damage;
     one_spoils_all OneSpoilsAll [
         g14_damage_to_one_session_leaves_the_others,
     ]
+}
+
+/// Who says that a list may have lost a name must tell of it.
+#[test]
+fn a_lost_name_that_nobody_tells_of_is_a_breach() {
+    struct Twin;
+    impl Subject for Twin {
+        type Backend = Faulty;
+        const MEDIUM: Medium = Medium::Directory;
+        const SEVERAL_HANDLES: Capability = Mine::SEVERAL_HANDLES;
+        const SEVERAL_PROCESSES: Capability = Mine::SEVERAL_PROCESSES;
+        const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
+        const FINDS_LOST_NAMES: Capability = Capability::No("a list reads tags");
+        async fn open(place: &Place) -> Result<Faulty> {
+            open(place, Fault::ListReadsTags).await
+        }
+    }
+    const LAW: &str = "g15_damage_shortens_no_log_in_silence";
+    must_fail_some::<Twin>(&Options::smoke(), &[LAW], |law| law.id == LAW);
 }

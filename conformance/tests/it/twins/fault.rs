@@ -111,6 +111,7 @@ pub(crate) enum Fault {
     // Damage.
     ChecksNothing,
     CutsDamage,
+    ListReadsTags,
     OneSpoilsAll,
     PanicsOnDamage,
     RepairMiscounts,

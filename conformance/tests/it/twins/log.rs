@@ -345,6 +345,10 @@ impl EventLog for Faulty {
             match this.fault {
                 Fault::ListMissesOne if ids.len() > 3 => drop(ids.remove(1)),
                 Fault::ListKeepsDeleted => ids.extend(this.known().deleted.clone()),
+                Fault::ListReadsTags => ids.retain(|id| {
+                    let dir = this.dir.as_ref();
+                    dir.is_none_or(|dir| dir.join(format!("tag-{id}")).exists())
+                }),
                 Fault::CachesLists => ids = lock(&this.own.list).get_or_insert(ids).clone(),
                 _ => {}
             }

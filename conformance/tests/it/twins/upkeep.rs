@@ -25,7 +25,8 @@ impl Faulty {
 
     /// Makes an empty file of a session's own, or removes it.
     pub(super) fn tag(&self, session: &sessionlog_core::SessionRef, there: bool) {
-        let Some(dir) = self.dir.as_ref().filter(|_| self.is(Fault::OneSpoilsAll)) else {
+        let tags = matches!(self.fault, Fault::OneSpoilsAll | Fault::ListReadsTags);
+        let Some(dir) = self.dir.as_ref().filter(|_| tags) else {
             return;
         };
         let path = dir.join(format!("tag-{}", session.id));
