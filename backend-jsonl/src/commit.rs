@@ -140,7 +140,7 @@ impl AppendLock<'_> {
         })?;
         let end = survey.known.end;
         match survey.rest {
-            Rest::Damaged { at, what } => return Err(life.damage(end, at, what)),
+            Rest::Damaged { at, what } => return Err(life.damage(end, &survey.bytes, at, what)),
             Rest::Torn => {
                 let old = survey.bytes.iter().all(|b| matches!(b, 0 | b'\n'));
                 if !old {

@@ -21,7 +21,7 @@ use crate::format::{Envelope, scan};
 use crate::header::{self, Header};
 use crate::root::Root;
 use crate::tail::{self, End};
-use crate::torn::{Rest, classify};
+use crate::torn::{Rest, classify, events_before};
 use sessionlog_local::files::{Identity, failed, is_dir, open_read, read_at, read_range};
 use sessionlog_local::lock::{Probe, probe_whole};
 use sessionlog_local::look::Look;
@@ -208,7 +208,7 @@ impl Life {
                 return Ok((end, None));
             }
             if before.is_some_and(|b| b.known.end == end && b.bytes == survey.bytes) {
-                return Ok((end, Some(self.damage(end, at, what))));
+                return Ok((end, Some(self.damage(end, &survey.bytes, at, what))));
             }
             before = Some(survey);
             std::thread::yield_now();
@@ -299,10 +299,11 @@ impl Life {
             .with_seq(seq)
     }
 
-    /// The error for damage behind an end.
-    pub(crate) fn damage(&self, end: End, at: usize, what: &str) -> Error {
+    /// The error for damage in the rest behind an end.
+    pub(crate) fn damage(&self, end: End, rest: &[u8], at: usize, what: &str) -> Error {
+        let seq = end.head.tail.plus(events_before(rest, at));
         let offset = end.offset + sessionlog_local::files::wide(at);
-        Error::corrupt(self.place(end.head.tail).with_offset(offset), what)
+        Error::corrupt(self.place(seq).with_offset(offset), what)
     }
 
     /// Where the line of an event begins, somewhere before `end`.

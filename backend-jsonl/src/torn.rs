@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use sessionlog_core::{Head, Kinds, SessionId};
+use sessionlog_local::files::wide;
 
 use crate::format::{Part, scan, sum_of};
 use crate::prefix::begins_an_event;
@@ -74,6 +75,13 @@ fn old_pieces(text: &[u8], offset: u64) -> Vec<Range<usize>> {
         piece = piece.end..text.len().min(piece.end + 512);
     }
     old
+}
+
+/// How many events of a rest begin before a place in it.
+pub(crate) fn events_before(rest: &[u8], at: usize) -> u64 {
+    let before = rest.get(..at).unwrap_or_default();
+    let lines = before.split(|b| *b == b'\n');
+    wide(lines.filter(|line| line.starts_with(b"{")).count())
 }
 
 /// Without gaps it must be a proper beginning of one commit.

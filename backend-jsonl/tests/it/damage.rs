@@ -54,6 +54,30 @@ fn a_bad_line_among_thousands_is_reported_with_its_place() {
     assert_eq!(found[0].place.seq, Some(SeqNum::new(1234)));
 }
 
+/// Also in the last commit, however many events it has: an import is one.
+#[test]
+fn a_bad_line_of_the_last_commit_is_reported_with_its_position() {
+    let (_dir, store, session) = with_events(2);
+    append(&store, &session, &["2", "3", "4", "5", "6"]).unwrap();
+    let path = log_path(&store, "s");
+    let mut bytes = fs::read(&path).unwrap();
+    let line = line_starts(&bytes)[5];
+    bytes[line + 60] ^= 4;
+    fs::write(&path, bytes).unwrap();
+    for store in [reopened(&store), store] {
+        for error in [
+            read(&store, &session).unwrap_err(),
+            append(&store, &session, &["7"]).unwrap_err(),
+        ] {
+            let ErrorKind::Corrupt { place } = error.kind() else {
+                panic!("{error}");
+            };
+            assert_eq!(place.offset, Some(line as u64), "{error}");
+            assert_eq!(place.seq, Some(SeqNum::new(5)), "{error}");
+        }
+    }
+}
+
 #[test]
 fn nul_runs_are_named() {
     let (_dir, store, session) = with_events(200);
