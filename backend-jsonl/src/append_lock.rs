@@ -59,12 +59,17 @@ impl Life {
         }
     }
 
-    /// Whoever made the session may have come to an end, or failed, before its name was flushed:
-    /// nothing that is written to it would outlive a power loss.
+    /// Whoever made the session, or put a file of it in its place, may have come to an end, or failed, before
+    /// the name was flushed: nothing that is written there would outlive a power loss.
     fn keep_name(&self, bench: &mut Bench) -> Result<()> {
         if !bench.named {
-            let root = self.dir.path().parent().unwrap_or(Path::new(""));
+            let session = self.dir.path();
+            let root = session.parent().unwrap_or(Path::new(""));
             sync_dir(root).map_err(failed("flush", root))?;
+            match sync_dir(session) {
+                Err(e) if e.kind() == Io::NotFound => return Err(self.session.gone()),
+                flushed => flushed.map_err(failed("flush", session))?,
+            }
             bench.named = true;
         }
         Ok(())

@@ -152,7 +152,8 @@ impl BlobStore for Jsonl {
         };
         let path = folder.join(id.to_string());
         match fs::remove_file(&path) {
-            Err(e) if e.kind() == Io::NotFound => return Ok(()),
+            // Who removed it may not have flushed that.
+            Err(e) if e.kind() == Io::NotFound => {}
             removed => removed.map_err(failed_to_move("remove", &path))?,
         }
         sync_dir(&folder).map_err(|e| {

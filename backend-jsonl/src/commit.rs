@@ -29,7 +29,7 @@ pub(crate) struct Request {
 /// What whoever holds the append lock works with.
 #[derive(Default)]
 pub(crate) struct Bench {
-    /// The name of the session is flushed.
+    /// The names of the session and of its files are flushed.
     pub(crate) named: bool,
     pub(crate) lock: Option<File>,
     writer: Option<Writer>,
@@ -75,8 +75,8 @@ impl AppendLock<'_> {
             return Ok(());
         }
         let file = open_write(&life.events).map_err(failed("open", &life.events))?;
-        let proved = flushed.flush(&file, end.offset);
-        proved.map_err(failed("flush", &life.events))
+        let secured = flushed.secure(life, &file, end.offset);
+        secured.map_err(failed("flush", &life.events))
     }
 
     /// Writes all requests, in order, and gives an outcome for each.
@@ -158,8 +158,13 @@ impl AppendLock<'_> {
             Rest::Empty => life.learn(survey.known),
         }
         if !self.bench.can_go() {
-            let restored = self.bench.flushed.restore(&life.file, &file, end.offset);
-            restored.map_err(failed("flush", &life.events))?;
+            let secured = self.bench.flushed.secure(life, &file, end.offset);
+            secured.map_err(failed("flush", &life.events))?;
+            life.learn(Known {
+                end,
+                size: end.offset,
+                clean: true,
+            });
         }
         let ledger = ledger
             .filter(|_| !survey.jumped)
@@ -193,13 +198,11 @@ impl AppendLock<'_> {
             .into_iter()
             .map(|request| writer.admit(life, options, request, &mut newest, &mut sealed))
             .collect();
-        // What a killed process wrote may not be durable. It is about to be acknowledged, or written on
-        // behind: a power loss that took it and kept what comes behind would leave a hole.
+        // What another process wrote may not be durable: it was killed, or could not flush it. It is about to
+        // be acknowledged, or written on behind: a power loss that took it and kept what comes behind would
+        // leave a hole.
         let matters = !sealed.is_empty() || outcomes.iter().any(is_repeat);
-        if matters
-            && !flushed.covers(before.end.offset)
-            && let Err(source) = flushed.flush(&writer.file, before.end.offset)
-        {
+        if matters && let Err(source) = flushed.secure(life, &writer.file, before.end.offset) {
             self.bench.writer = None;
             let error = failed("flush", &life.events)(source);
             let tail = before.end.head.tail;

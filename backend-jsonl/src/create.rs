@@ -152,7 +152,9 @@ fn sweep(root: &Root) {
             drop(make_dir(&trash).and_then(|()| fs::rename(&path, trash.join(unique()))));
         }
     }
-    for path in entries(TRASH) {
-        drop(fs::remove_dir_all(path));
+    let mut trash = entries(TRASH).peekable();
+    // What is taken apart must not come back under its old name: who moved it here may not have flushed that.
+    if trash.peek().is_some() && sync_dir(root.path()).is_ok() {
+        trash.for_each(|path| drop(fs::remove_dir_all(path)));
     }
 }

@@ -117,7 +117,8 @@ impl Inspected {
             offset: self.from,
             head: self.genesis,
         };
-        let end = tail::find(file, size, begin, &self.written_for)?;
+        let last = tail::find(file, size, begin, &self.written_for)?;
+        let end = last.map(|last| last.end);
         if let Some(end) = end.filter(|end| tail::fits(size - end.offset)) {
             let rest = Bytes::from(read_range(file, end.offset, size)?);
             match classify(&rest, end.offset, end.head, &self.written_for) {

@@ -100,7 +100,10 @@ impl LeaseStore for Jsonl {
                 });
             }
         }
-        let token = slots.grant(&life.dir, &request.owner)?;
+        let granted = slots.grant(&life.dir, &request.owner);
+        // Its file may be in its place, and its name not be flushed.
+        lock.bench.named &= granted.is_ok();
+        let token = granted?;
         let guard = guard.map_or_else(take, |guard| Ok(Some(guard)));
         let guard = guard.map_err(|source| {
             let what =

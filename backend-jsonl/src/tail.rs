@@ -59,14 +59,22 @@ pub(crate) fn walk(
     whole
 }
 
+/// The last whole commit of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Last {
+    /// Where its first line begins.
+    pub(crate) start: u64,
+    pub(crate) end: End,
+}
+
 /// Finds the last whole commit from the end of the file backwards. `begin` is the end of an empty
-/// log. `None` if there is none within reach.
+/// log, and then that of its last commit, too. `None` if there is none within reach.
 pub(crate) fn find(
     file: &File,
     size: u64,
     begin: End,
     session: &SessionId,
-) -> io::Result<Option<End>> {
+) -> io::Result<Option<Last>> {
     let text_end = without_filler(file, begin.offset, size)?;
     let mut window = WINDOW;
     loop {
@@ -74,11 +82,15 @@ pub(crate) fn find(
         let bytes = Bytes::from(read_range(file, from, size.min(text_end + 1))?);
         let at_begin = from == begin.offset;
         match last_whole(&bytes, at_begin.then_some(begin.head), session) {
-            Search::Found { len, head } => {
-                let offset = from + wide(len);
-                return Ok(Some(End { offset, head }));
+            Search::Found { first, len, head } => {
+                let (start, offset) = (from + wide(first), from + wide(len));
+                let end = End { offset, head };
+                return Ok(Some(Last { start, end }));
             }
-            Search::None if at_begin => return Ok(Some(begin)),
+            Search::None if at_begin => {
+                let (start, end) = (begin.offset, begin);
+                return Ok(Some(Last { start, end }));
+            }
             Search::None if window >= FURTHEST => return Ok(None),
             // No more than this is ever in memory.
             Search::None => window = window.saturating_mul(4).min(FURTHEST),
@@ -101,8 +113,9 @@ pub(crate) fn without_filler(file: &File, begin: u64, size: u64) -> io::Result<u
 }
 
 enum Search {
-    /// The commit ends `len` bytes into the window.
+    /// The commit begins `first` bytes into the window, and ends `len` into it.
     Found {
+        first: usize,
         len: usize,
         head: Head,
     },
@@ -124,7 +137,7 @@ fn last_whole(bytes: &Bytes, begin: Option<Head>, session: &SessionId) -> Search
         };
         let len = newline + 1;
         if walk(&bytes.slice(first..len), &mut head, session, |_| {}) == len - first {
-            return Search::Found { len, head };
+            return Search::Found { first, len, head };
         }
     }
     Search::None
@@ -187,7 +200,7 @@ mod tests {
         let first = usize::try_from(begin.offset).unwrap();
         let lines = Bytes::from(log).slice(first..);
         let found = |bytes: &Bytes, begin| match last_whole(bytes, begin, &session.id) {
-            Search::Found { len, head } => Some((len, head.tail.get())),
+            Search::Found { len, head, .. } => Some((len, head.tail.get())),
             Search::None => None,
         };
         let at_begin = found(&lines, Some(begin.head));
