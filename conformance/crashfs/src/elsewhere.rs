@@ -10,13 +10,13 @@ pub(crate) mod probe {
 pub(crate) mod tape {
     use std::io;
 
-    use crate::{Fault, Op, Tree, Watch, tree::Start};
+    use crate::{Op, Tree, Watch, tape::Faults, tree::Start};
 
     pub(crate) fn begin(_: &Watch, _: usize) -> io::Result<Start> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn inject(_: &Watch, _: Option<Fault>) {}
+    pub(crate) fn inject(_: &Watch, _: impl FnOnce(&Faults)) {}
 
     pub(crate) fn finish(_: &Watch, _: Start) -> Result<(Tree, Vec<Op>), String> {
         Err("nothing is recorded here".into())

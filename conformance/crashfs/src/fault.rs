@@ -8,7 +8,9 @@ pub struct Fault {
     /// What goes wrong.
     pub kind: FaultKind,
     /// At which call it begins: of the calls that [`FaultKind::strikes`], below the root and by
-    /// any thread of the process, 1 is the next one from now. 0 never strikes.
+    /// any thread of the process, 1 is the next one from now (of a fault that was
+    /// [injected behind another](crate::Recorder::inject_then): from the other's first hit). 0 never
+    /// strikes.
     pub at: u64,
     /// Whether every matching call from then on fails as well, until
     /// [`Recorder::heal`](crate::Recorder::heal). A lasting [`FaultKind::Eintr`] strikes every

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path, sync::atomic::Ordering::Acquire};
 
-use crate::{Fault, Op, Tree, Watch, interpose::tape, tree::Start};
+use crate::{Fault, Op, Tree, Watch, interpose::tape, tape::Faults, tree::Start};
 
 /// Records every change below one folder, with contents, and delivers faults.
 ///
@@ -109,21 +109,28 @@ impl Recorder {
         self.watch.slot.tape.ops.load(Acquire)
     }
 
-    /// Sets the fault that is to be delivered, in the place of one set before, and begins to
-    /// count its calls and its hits anew.
+    /// Sets the fault that is to be delivered, in the place of those set before, and begins to
+    /// count its calls and the hits anew.
     pub fn inject(&self, fault: Fault) {
-        tape::inject(&self.watch, Some(fault));
+        tape::inject(&self.watch, |faults| faults.set(fault));
     }
 
-    /// How often the fault was delivered since [`inject`](Recorder::inject).
+    /// Sets a second fault, which strikes only behind the one that was
+    /// [injected](Recorder::inject): its calls are counted from the first one's first hit, and the
+    /// next that it can strike is number 1. So what a program does about a failed call fails as well.
+    pub fn inject_then(&self, fault: Fault) {
+        tape::inject(&self.watch, |faults| faults.set_second(fault));
+    }
+
+    /// How often faults were delivered since [`inject`](Recorder::inject).
     #[must_use]
     pub fn hits(&self) -> u64 {
-        self.watch.slot.tape.fault.hits()
+        self.watch.slot.tape.faults.hits()
     }
 
-    /// Takes the fault away. [`hits`](Recorder::hits) stays.
+    /// Takes the faults away. [`hits`](Recorder::hits) stays.
     pub fn heal(&self) {
-        tape::inject(&self.watch, None);
+        tape::inject(&self.watch, Faults::heal);
     }
 
     /// Ends the recording, and checks that it is complete: the start with every op applied

@@ -22,7 +22,7 @@ pub(crate) struct Tape {
     /// How many shared mappings are looked after.
     pub(crate) maps: AtomicUsize,
     broken: AtomicU8,
-    pub(crate) fault: Armed,
+    pub(crate) faults: Faults,
 }
 
 /// Why a record can't be complete, as the hooks find out.
@@ -80,7 +80,7 @@ impl Tape {
             ops: AtomicUsize::new(0),
             maps: AtomicUsize::new(0),
             broken: AtomicU8::new(0),
-            fault: Armed::new(),
+            faults: Faults::new(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Tape {
         self.ops.store(0, Relaxed);
         self.maps.store(0, Relaxed);
         self.broken.store(0, Relaxed);
-        self.fault.heal();
+        self.faults.heal();
         self.base.store(base, Release);
     }
 
@@ -112,8 +112,51 @@ impl Tape {
     }
 }
 
-/// The fault of a recorder and what became of it.
-pub(crate) struct Armed {
+/// The faults of a recorder and what became of them.
+pub(crate) struct Faults {
+    first: Armed,
+    /// Counts from behind the first one's first strike.
+    second: Armed,
+}
+
+impl Faults {
+    const fn new() -> Faults {
+        Faults {
+            first: Armed::new(),
+            second: Armed::new(),
+        }
+    }
+
+    pub(crate) fn set(&self, fault: Fault) {
+        self.second.heal();
+        self.second.forget();
+        self.first.set(fault);
+    }
+
+    pub(crate) fn set_second(&self, fault: Fault) {
+        self.second.set(fault);
+    }
+
+    pub(crate) fn heal(&self) {
+        self.first.heal();
+        self.second.heal();
+    }
+
+    pub(crate) fn hits(&self) -> u64 {
+        self.first.hits() + self.second.hits()
+    }
+
+    /// What this call is to suffer. `len` is the length of a write.
+    pub(crate) fn next(&self, call: Call, len: impl Fn() -> usize) -> Option<FaultKind> {
+        let struck = self.first.hits() > 0;
+        let first = self.first.next(call, &len);
+        let second = struck.then(|| self.second.next(call, &len)).flatten();
+        first.or(second)
+    }
+}
+
+/// One fault.
+struct Armed {
     kind: AtomicU8,
     at: AtomicU64,
     lasting: AtomicBool,
@@ -132,24 +175,28 @@ impl Armed {
         }
     }
 
-    pub(crate) fn set(&self, fault: Fault) {
+    fn set(&self, fault: Fault) {
         self.kind.store(fault.kind as u8, Relaxed);
         self.at.store(fault.at, Relaxed);
         self.lasting.store(fault.lasting, Relaxed);
+        self.forget();
+    }
+
+    fn forget(&self) {
         self.seen.store(0, Relaxed);
         self.hits.store(0, Relaxed);
     }
 
-    pub(crate) fn heal(&self) {
+    fn heal(&self) {
         self.at.store(0, Relaxed);
     }
 
-    pub(crate) fn hits(&self) -> u64 {
+    fn hits(&self) -> u64 {
         self.hits.load(Relaxed)
     }
 
     /// What this call is to suffer. `len` is the length of a write.
-    pub(crate) fn next(&self, call: Call, len: impl Fn() -> usize) -> Option<FaultKind> {
+    fn next(&self, call: Call, len: impl Fn() -> usize) -> Option<FaultKind> {
         let at = self.at.load(Relaxed);
         if at == 0 {
             return None;

@@ -50,7 +50,7 @@ pub(crate) unsafe fn through(
     let fault = facts.call.and_then(|call| {
         let due = locked
             .running()
-            .map(|(_, slot)| slot.tape.fault.next(call, len));
+            .map(|(_, slot)| slot.tape.faults.next(call, len));
         due.fold(None, Option::or)
     });
     let ret = match fault {

@@ -215,6 +215,44 @@ fn an_open_that_was_applied_leaves_the_file_and_no_descriptor() {
 }
 
 #[test]
+fn a_second_fault_is_counted_from_the_first() {
+    let once = |kind, at| Fault {
+        kind,
+        at,
+        lasting: ONCE,
+    };
+    let folder = tempdir().unwrap();
+    let recorder = Recorder::new(folder.path()).unwrap();
+    let mut file = File::create(folder.path().join("a")).unwrap();
+    recorder.inject(once(FaultKind::ShortWrite, 2));
+    recorder.inject_then(once(FaultKind::Eio, 2));
+    file.write_all(b"1").unwrap();
+    file.write_all(b"22").unwrap();
+    assert_eq!(recorder.hits(), 0);
+    assert_eq!(file.write(b"3333").unwrap(), 2);
+    assert_eq!(recorder.hits(), 1);
+    file.set_len(3).unwrap();
+    assert_eq!(errno(file.set_len(2)), Some(libc::EIO));
+    assert_eq!(recorder.hits(), 2);
+    file.set_len(2).unwrap();
+
+    // What is injected anew begins anew, without the second one.
+    recorder.inject(once(FaultKind::Eio, 1));
+    assert_eq!(recorder.hits(), 0);
+    assert_eq!(errno(file.sync_all()), Some(libc::EIO));
+    file.sync_all().unwrap();
+    file.sync_all().unwrap();
+    recorder.inject(once(FaultKind::Eio, 1));
+    recorder.inject_then(once(FaultKind::Eio, 1));
+    assert_eq!(errno(file.sync_all()), Some(libc::EIO));
+    recorder.heal();
+    file.sync_all().unwrap();
+    assert_eq!(recorder.hits(), 1);
+    drop(file);
+    recorder.finish().unwrap();
+}
+
+#[test]
 fn other_folders_and_other_calls_are_spared() {
     let elsewhere = tempdir().unwrap();
     let (record, hits) = with_fault(FaultKind::Eio, 1, FOR_EVER, |folder, _| {

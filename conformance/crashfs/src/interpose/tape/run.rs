@@ -4,9 +4,10 @@ use std::{fs, io, os::unix::ffi::OsStrExt, path::Path, sync::atomic::Ordering::R
 
 use super::{Locked, Memory, decode, shadow};
 use crate::{
-    Fault, Op, Tree, Watch,
+    Op, Tree, Watch,
     interpose::raw::{self, sys},
     slot,
+    tape::Faults,
     tree::{self, Start},
 };
 
@@ -28,15 +29,12 @@ pub(crate) fn begin(watch: &Watch, room: usize) -> io::Result<Start> {
 }
 
 /// Sets a fault or takes it away.
-pub(crate) fn inject(watch: &Watch, fault: Option<Fault>) {
+pub(crate) fn inject(watch: &Watch, change: impl FnOnce(&Faults)) {
     if !own(watch) {
         return;
     }
     let _locked = Locked::all(watch.bit);
-    match fault {
-        Some(fault) => watch.slot.tape.fault.set(fault),
-        None => watch.slot.tape.fault.heal(),
-    }
+    change(&watch.slot.tape.faults);
 }
 
 /// Ends the record: every op, if they make of the start what is there now.
