@@ -159,11 +159,14 @@ macro_rules! conformance {
             g03_a_flush_left_out_is_noticed
             g13_a_file_call_that_fails_loses_nothing
             g13_a_disk_that_goes_on_failing_loses_nothing
+            g13_a_second_failing_call_loses_nothing
             g13_a_failed_flush_behind_a_kill_loses_nothing
+            g13_a_failed_flush_before_a_kill_loses_nothing
             g18_object_faults_leave_one_copy_of_a_batch
             g08_object_faults_let_no_old_writer_in
             g04_object_faults_never_shorten_a_read
             g11_object_faults_put_no_snapshot_ahead
+            g10_object_faults_free_no_later_holder
             g17_object_faults_bring_nothing_back
             a01_object_faults_leave_blobs_whole_or_absent
             g02_an_operation_given_up_among_requests_is_whole_or_absent

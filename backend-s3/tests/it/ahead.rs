@@ -46,6 +46,7 @@ impl Scene {
                         return Fault::Lost;
                     }
                 }
+                Op::Delete | Op::BulkDelete if chunk => noted.lock().unwrap().push("delete"),
                 _ => {}
             }
             Fault::None
@@ -174,9 +175,14 @@ fn who_is_overtaken_names_nothing_of_its_own() {
             append.await.unwrap();
             scene.appended.set(scene.appended.get() + 1);
         }
+        scene.puts.lock().unwrap().clear();
+        // Its chunk goes, and that once.
+        let mut deletes = Vec::new();
         for _ in 0..6 {
-            scene.append().await.unwrap();
+            let puts = scene.append().await.unwrap();
+            deletes.push(puts.iter().filter(|put| **put == "delete").count());
         }
+        assert_eq!(deletes, [1, 0, 0, 0, 0, 0]);
         scene.is_whole().await;
     });
 }

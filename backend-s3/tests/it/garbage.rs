@@ -1,7 +1,7 @@
 //! What is collected, and what never is.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -190,5 +190,54 @@ fn deletes_that_come_late_take_nothing_of_the_next_life() {
         } else {
             Fault::None
         }
+    });
+}
+
+#[test]
+fn who_takes_over_collects_the_heads_of_those_before_and_keeps_the_fences() {
+    pollster::block_on(async {
+        let store = Arc::new(InMemory::new());
+        let options = |collect_every| {
+            let mut options = Options::default();
+            options.collect_every = collect_every;
+            options
+        };
+        let session = SessionRef::fresh("s".parse().unwrap());
+        let first = Bucket::new(Arc::clone(&store) as _, "", options(u64::MAX));
+        first.create(&session).await.unwrap();
+        let heads = async || {
+            let mut keys = keys(&store).await;
+            keys.retain(|key| key.contains("/h/"));
+            keys
+        };
+        let begin = heads().await;
+        for _ in 0..30 {
+            append(&first, &session).await;
+        }
+        let before = heads().await;
+        assert_eq!(before.len(), 31);
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&written);
+        let faulty = Faulty::new(Arc::clone(&store) as _, move |request| {
+            if request.op == Op::Create {
+                noted.lock().unwrap().push(request.key.clone());
+            }
+            Fault::None
+        });
+        let next = Bucket::new(Arc::new(faulty), "", options(1));
+        for _ in 0..10 {
+            append(&next, &session).await;
+        }
+        let fence = written.lock().unwrap()[0].clone();
+        let left = heads().await;
+        assert!(
+            left.contains(&begin[0]) && left.contains(&fence),
+            "{left:?}"
+        );
+        let old = left.iter().filter(|key| before.contains(key)).count();
+        assert_eq!(old, 1, "{left:?}");
+        append(&first, &session).await;
+        assert_eq!(first.verify(&session.id).await.unwrap(), vec![]);
+        assert_eq!(first.head(&session.id).await.unwrap().1.tail.get(), 41);
     });
 }

@@ -4,9 +4,11 @@ use std::cell::Cell;
 
 use sessionlog_crashfs::FaultKind;
 
+use super::dying::g13_a_failed_flush_before_a_kill_loses_nothing;
 use super::fault::FaultAt;
 use super::killed::g13_a_failed_flush_behind_a_kill_loses_nothing;
-use super::run::{DELIVERED, REFUSED, Struck, run};
+use super::run::{DELIVERED, REFUSED, Struck, record, run};
+use super::twice::g13_a_second_failing_call_loses_nothing;
 use crate::Law;
 use crate::artefact::Artefact;
 use crate::bench::Bench;
@@ -37,8 +39,24 @@ pub(crate) const LAWS: &[Law] = &[
     ),
     law!(
         Errors,
+        g13_a_second_failing_call_loses_nothing,
+        "A file call fails, and then one of those with which the store makes it good: what was acknowledged outlives a power loss, and the store serves again.",
+        Durable,
+        Folder,
+        Calls
+    ),
+    law!(
+        Errors,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         "A process is killed before a flush, and a flush of the next one fails: what is acknowledged then outlives a power loss, and the store serves again.",
+        Durable,
+        Folder,
+        Calls
+    ),
+    law!(
+        Errors,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
+        "A flush fails, and the process is killed: what the next one acknowledges outlives a power loss.",
         Durable,
         Folder,
         Calls
@@ -57,32 +75,47 @@ async fn g13_a_disk_that_goes_on_failing_loses_nothing(bench: &Bench) -> Held {
     happened(bench, &[DELIVERED, REFUSED])
 }
 
-/// Fails a piece of work at every call, or at some that are spread evenly.
+/// The work that is done on a failing disk, and how much of the room each has: whatever a store does, and
+/// grants.
+pub(super) const WORKS: [(&str, u64); 2] = [("all", 2), ("lease", 1)];
+
+/// With about so many calls a store is opened, and a session made.
+const BEGIN: u64 = 10;
+
+/// Fails some work at every call, or at some that are spread evenly.
 async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
-    let steps = steps("all");
     if let Some(outcome) = asked(bench).await? {
         return outcome;
     }
-    let past = History::default();
-    let whole = Work::Steps(steps.clone()).record(bench).await?;
-    let calls = whole.calls.len() as u64;
-    let most = bench.options.budget.of(12, 24, u64::MAX);
-    let stride = (calls / most).max(1);
-    for kind in FaultKind::ALL {
-        let mut at = 1;
-        loop {
-            let fault = FaultAt::new(kind, at, lasting);
-            match once(bench, &steps, &past, &fault).await {
-                Ok(Struck::Nothing) => break,
-                Ok(_) => at += stride,
-                Err(end) => {
-                    let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
-                    return Err(told(bench, &steps, fault, end));
+    let most = bench.options.budget.of(8, 24, u64::MAX);
+    for (work, share) in WORKS {
+        let steps = steps(work);
+        let stride = stride(bench, &steps, most / 2 * share).await?;
+        for (n, kind) in (0..).zip(FaultKind::ALL) {
+            // Other calls for each kind, and with the first one all of those with which a store begins.
+            let mut at = 1 + n % stride;
+            loop {
+                let fault = FaultAt::new(kind, at, lasting);
+                match once(bench, &steps, &History::default(), &fault).await {
+                    Ok(Struck::Nothing) => break,
+                    Ok(_) if n == 0 && at < BEGIN => at += 1,
+                    Ok(_) => at += stride,
+                    Err(end) => {
+                        let (steps, (fault, end)) = shortest(bench, steps, fault, end).await;
+                        return Err(told(bench, &steps, fault, end));
+                    }
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The distance between calls of which there are about so many in a piece of work.
+pub(super) async fn stride(bench: &Bench, steps: &[Step], most: u64) -> Held<u64> {
+    let whole = Work::Steps(steps.to_vec()).record(bench).await?;
+    let calls = whole.calls.len() as u64;
+    Ok((calls / most.max(1)).max(1))
 }
 
 /// Does again what was saved, if the bench's law is asked for it.
@@ -97,22 +130,27 @@ pub(super) async fn asked(bench: &Bench) -> Held<Option<Held>> {
     let changed =
         || End::NotMeasured("the store makes other calls now than those that failed".into());
     let past = past(bench, &steps, &fault).await?;
-    let kill = fault.behind.map(|kill| past.calls.get(kill.call));
-    if kill.is_some_and(|call| !call.is_some_and(Call::flushes)) {
+    // What is cut off ends before a flush, or behind one that failed.
+    let cut = |call: usize| match fault.before {
+        true => past.calls.iter().take(call).any(Call::fails),
+        false => past.calls.get(call).is_some_and(Call::flushes),
+    };
+    if fault.behind.is_some_and(|kill| !cut(kill.call)) {
         return Err(changed());
     }
     let held = match once(bench, &steps, &past, &fault).await {
-        Ok(Struck::Nothing) => Err(changed()),
+        Ok(Struck::Nothing | Struck::First) => Err(changed()),
         held => held.map(drop),
     };
     Ok(Some(held.map_err(|end| told(bench, &steps, fault, end))))
 }
 
 /// The record of the process that is killed, if one is.
-async fn past(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<History> {
-    match fault.behind {
-        Some(_) => Work::Steps(steps.to_vec()).record(bench).await,
-        None => Ok(History::default()),
+pub(super) async fn past(bench: &Bench, steps: &[Step], fault: &FaultAt) -> Held<History> {
+    match (fault.before, fault.behind) {
+        (true, _) => Ok(record(bench, steps, fault).await?.unwrap_or_default()),
+        (false, Some(_)) => Work::Steps(steps.to_vec()).record(bench).await,
+        (false, None) => Ok(History::default()),
     }
 }
 
@@ -133,7 +171,7 @@ pub(super) fn told(bench: &Bench, steps: &[Step], fault: FaultAt, end: End) -> E
 
 /// The fewest steps that are found to fail, with a fault of the same kind at the same call, or at
 /// one of those just before: without a step its calls are gone.
-async fn shortest(
+pub(super) async fn shortest(
     bench: &Bench,
     steps: Vec<Step>,
     fault: FaultAt,

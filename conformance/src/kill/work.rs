@@ -75,7 +75,9 @@ impl Step {
     pub(crate) fn rests_on(self, before: Self) -> bool {
         let log = |step| matches!(step, Self::Append(..) | Self::Say(..) | Self::Drive(..));
         let blob = |step| matches!(step, Self::Put(..) | Self::Remove(..));
-        let apart = blob(self) && (log(before) || before.saves())
+        // Who gives a lease back may write nothing.
+        let apart = matches!(self, Self::Release(_))
+            || blob(self) && (log(before) || before.saves())
             || log(self) && (blob(before) || before.saves())
             || self.saves() && blob(before);
         self.who().0 == before.who().0 && !apart
@@ -225,6 +227,11 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
             Append(AGAIN, 20, 22),
         ],
         "turn" => vec![Create(S), Say(S, 0, 4), Say(S, 4, 9), Say(S, 9, SAID)],
+        // So long that whatever a store does now and then is among it.
+        "many" => {
+            let appends = (0..160).map(|n| Append(S, n, n + 1));
+            std::iter::once(Create(S)).chain(appends).collect()
+        }
         "endless" => {
             let appends = (0..200).map(|n| Append(S, n * 3, n * 3 + 1 + n % 3));
             std::iter::once(Create(S)).chain(appends).collect()
@@ -237,6 +244,8 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
 pub(crate) struct Worker {
     pub(crate) store: Handle,
     leases: HashMap<&'static str, Lease>,
+    /// Whether it takes a lease whoever holds it.
+    forces: bool,
 }
 
 impl Worker {
@@ -244,6 +253,16 @@ impl Worker {
         Self {
             store,
             leases: HashMap::new(),
+            forces: false,
+        }
+    }
+
+    /// One behind which a grant may be left that nobody knows of.
+    pub(crate) fn forcing(store: Handle) -> Self {
+        let forces = true;
+        Self {
+            forces,
+            ..Self::new(store)
         }
     }
 
@@ -280,7 +299,8 @@ impl Worker {
                 store.append(session, batch(from, to), condition).await?;
             }
             Step::Acquire(who) => {
-                let request = LeaseRequest::new(Owner::new("child")?);
+                let mut request = LeaseRequest::new(Owner::new("child")?);
+                request.force = self.forces;
                 let lease = store.acquire(session, request).await?;
                 let token = lease.token;
                 self.leases.insert(who.0, lease);

@@ -37,6 +37,9 @@ laws! {
     g11_object_faults_put_no_snapshot_ahead,
         "Whatever happens to requests, a snapshot is whole or absent, says no more than the log, and comes from no writer that was replaced.",
         ForcedLeases;
+    g10_object_faults_free_no_later_holder,
+        "Whatever happens to requests, a lease that is given back or renewed, however late, takes none from who holds it by then.",
+        ForcedLeases;
     g17_object_faults_bring_nothing_back,
         "Whatever happens to requests, a deleted session stays deleted, and no content of it stays.",
         ForcedLeases;

@@ -115,6 +115,38 @@ impl Play<'_> {
         Ok(None)
     }
 
+    /// Renews the lease of a client, and gives it back: whatever comes of that.
+    pub(super) async fn gives_back(&self, client: usize, life: usize) -> Held {
+        let lease = self
+            .leases
+            .borrow_mut()
+            .get_mut(client)
+            .and_then(Option::take);
+        let Some(mut lease) = lease else {
+            return Ok(());
+        };
+        let handle = self.client(client)?;
+        let ttl = std::time::Duration::from_secs(30);
+        let renewed = self.bounded(client, handle.renew(&mut lease, ttl)).await?;
+        if let Err(error) = &renewed {
+            self.may_refuse(error, "a renewal")?;
+        }
+        self.history().given_back.push((life, lease.token.get()));
+        let released = self.bounded(client, handle.release(&lease)).await?;
+        match &released {
+            Ok(()) => Ok(()),
+            Err(error) => self.may_refuse(error, "a release"),
+        }
+    }
+
+    fn may_refuse(&self, error: &Error, what: &str) -> Held {
+        match error.kind() {
+            ErrorKind::Indeterminate => Ok(()),
+            ErrorKind::Unavailable if self.may_fail() => Ok(()),
+            _ => Err(odd(what, &Err::<(), _>(error.clone()))),
+        }
+    }
+
     fn listed(&self, life: usize) {
         if let Some(life) = self.history().lives.get_mut(life) {
             life.listed = true;

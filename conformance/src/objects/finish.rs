@@ -1,6 +1,6 @@
 //! The end of a run: everything late arrives, and what is left must be right.
 
-use sessionlog_core::{Event, SeqNum, SessionRef, Severity, Snapshot, Store};
+use sessionlog_core::{Event, Liveness, SeqNum, SessionRef, Severity, Snapshot, Store};
 
 use super::Fault;
 use super::history::Life;
@@ -196,10 +196,34 @@ impl Play<'_> {
         Ok(())
     }
 
+    /// The newest grant holds the lease, unless its holder gave it back.
+    async fn is_held(&self, store: &Handle, life: usize) -> Held {
+        let session = self.session(life)?;
+        let newest = self.history().token(life);
+        let Some(newest) = newest.filter(|n| !self.history().given_back.contains(&(life, *n)))
+        else {
+            return Ok(());
+        };
+        match store.holder(&session).await? {
+            Liveness::Live(Some(holder)) => ensure!(
+                holder.token.get() >= newest,
+                "the lease is said to be held with token {}, and the newest is {newest}",
+                holder.token
+            ),
+            Liveness::Idle => ensure!(
+                false,
+                "the lease with token {newest} is free, and its holder did not give it back"
+            ),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The next lease and the next append work.
     async fn goes_on(&self, store: &Handle, life: usize) -> Held {
         let session = self.session(life)?;
         let before = store.end(&session).await?;
+        self.is_held(store, life).await?;
         let lease = store.acquire(&session, request("next")?.forced()).await?;
         let newest = self.history().token(life).unwrap_or(0);
         ensure!(

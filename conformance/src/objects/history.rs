@@ -75,6 +75,8 @@ pub(super) struct History {
     pub(super) grants: Vec<Grant>,
     pub(super) saved: Vec<Saved>,
     pub(super) wanted: Vec<Wanted>,
+    /// The lives and tokens of leases of which somebody asked that they be given back.
+    pub(super) given_back: Vec<(usize, u64)>,
     numbers: u64,
 }
 

@@ -59,6 +59,11 @@ async fn outage(bench: &Bench, fault: Fault, call: &str) -> Held {
         }
     }
     play.note(|| format!("from here on every request is {fault}"));
+    // By the law's own lease, of which the history does not know.
+    let newest = play.history().token(life);
+    if let (true, Some(token)) = (call == "release", newest) {
+        play.history().given_back.push((life, token));
+    }
     conductor.arm(true);
     asked(&play, life, call, fault).await?;
     play.finish().await

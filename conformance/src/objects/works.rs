@@ -248,6 +248,28 @@ async fn save(play: &Play<'_>, client: usize, life: usize, token: u64, kept: Sna
     }
 }
 
+pub(crate) async fn g10_object_faults_free_no_later_holder(bench: &Bench) -> Held {
+    search(bench, 2, &usual(bench), async |play| {
+        play.conductor.arm(false);
+        let life = play.life()?;
+        play.create(0, life).await?;
+        play.acquire(0, life).await?;
+        play.conductor.arm(true);
+        play.gives_back(0, life).await?;
+        let Some(token) = play.acquire(1, life).await? else {
+            return Ok(());
+        };
+        // Behind whatever comes late.
+        for _ in 0..3 {
+            let batch = play.history().batch(life, 1, Some(token));
+            play.append_surely(1, batch).await?;
+        }
+        Ok(())
+    })
+    .await?;
+    happened(bench, &["take-overs", "spoiled requests"])
+}
+
 pub(crate) async fn g17_object_faults_bring_nothing_back(bench: &Bench) -> Held {
     search(bench, 2, &usual(bench), async |play| {
         play.conductor.arm(false);

@@ -1,9 +1,12 @@
 //! What was done to a folder: its content before, and every file call in its order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+
+/// Calls of a kind of which there are no more are rare.
+const RARE: usize = 12;
 
 /// A file or folder, whatever it is called.
 pub(crate) type Node = u32;
@@ -174,6 +177,22 @@ impl History {
             }
         }
         all.into_iter().collect()
+    }
+
+    /// The calls of the kinds of which there are a few alone, and which are no flushes.
+    pub(crate) fn rarest(&self) -> Vec<usize> {
+        let mut of_kind: HashMap<_, Vec<usize>> = HashMap::new();
+        for (n, call) in self.calls.iter().enumerate().filter(|(_, c)| c.changes()) {
+            let all = of_kind.entry(std::mem::discriminant(call)).or_default();
+            all.push(n);
+        }
+        let mut rarest: Vec<usize> = of_kind
+            .into_values()
+            .filter(|all| all.len() <= RARE)
+            .flatten()
+            .collect();
+        rarest.sort_unstable();
+        rarest
     }
 
     /// The same history without what a flush made durable.

@@ -173,7 +173,8 @@ async fn g03_power_loss_in_any_work_leaves_a_prefix(bench: &Bench) -> Held {
     if let Some(outcome) = Failure::asked(bench).await? {
         return outcome;
     }
-    let (works, most) = match bench.options.budget {
+    let budget = bench.options.budget;
+    let (works, most) = match budget {
         crate::Budget::Smoke => (2, 40),
         crate::Budget::Default => (8, 60),
         crate::Budget::Deep => (200, 500),
@@ -181,7 +182,28 @@ async fn g03_power_loss_in_any_work_leaves_a_prefix(bench: &Bench) -> Held {
     for n in 0..works {
         survives(bench, &dice(bench, n), Keeping::Journaled, most).await?;
     }
+    in_the_rarest_calls(bench, budget.of(3, 6, 60)).await?;
     happened(bench, &[IMAGES, TORN, DONE, NOT_DONE])
+}
+
+/// Loses power in the rarest calls of long work, each with so much room: what a store does now and then, to
+/// keep its files small, say.
+async fn in_the_rarest_calls(bench: &Bench, most: u64) -> Held {
+    let work = named("many");
+    let judge = Judge::of(&work).await?;
+    let history = work.record(bench).await?;
+    let check = async |place: &crate::Place, marks: &[_]| judge.check(bench, place, marks).await;
+    let mut search = Search::new(bench, most);
+    for call in history.rarest() {
+        search.left = most;
+        let behind = call..=call + 1;
+        let found = search.explore(&history, Keeping::Journaled, behind, &check);
+        if let Some((crash, end)) = found.await? {
+            // No shorter work would come as far.
+            return Err(Failure::new(work, crash, history).told(bench, end));
+        }
+    }
+    Ok(())
 }
 
 /// What the laws that look at all kinds of work look at: without leases, which a crash ends.

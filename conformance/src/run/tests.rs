@@ -44,6 +44,7 @@ capabilities! {
         g08_a_stopped_holder_is_fenced,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g10_release_after_a_forced_grant_frees_nobody,
         g11_object_faults_put_no_snapshot_ahead,
         g13_an_operation_ends_when_no_request_gets_through,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_timer::Delay;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use sessionlog_core::*;
 
 use super::heads::Entry;
@@ -113,13 +115,14 @@ impl EventLog for HeadLog {
     }
 
     async fn delete(&self, session: &SessionRef, token: Token) -> Result<()> {
+        let free = self.is_free(&session.id).await;
         self.bury(session, |view: &View| {
             if let Some(token) = token {
                 let condition = AppendCondition::with(token);
                 return now(view.memory.append(session, Vec::new(), condition)).map(drop);
             }
             match now(view.memory.holder(session))? {
-                Liveness::Live(Some(holder)) => Err(held_error(holder, None)),
+                Liveness::Live(Some(holder)) if !free => Err(held_error(holder, None)),
                 _ => Ok(()),
             }
         })
@@ -129,11 +132,18 @@ impl EventLog for HeadLog {
 
 #[async_trait]
 impl LeaseStore for HeadLog {
-    async fn acquire(&self, session: &SessionRef, request: LeaseRequest) -> Result<Lease> {
+    async fn acquire(&self, session: &SessionRef, mut request: LeaseRequest) -> Result<Lease> {
+        let free = self.is_free(&session.id).await;
+        request.force |= free;
         let of = (session.id.clone(), session.incarnation);
         let entry = Entry::Grant(of, request.owner.clone());
         let take = |view: &mut View| view.grant(session, request.clone());
-        self.commit(session, entry, false, take).await
+        let lease = self.commit(session, entry, false, take).await?;
+        if free {
+            let deleted = self.store.delete(&self.free(&session.id)).await;
+            deleted.map_err(indeterminate)?;
+        }
+        Ok(lease)
     }
 
     async fn renew(&self, lease: &mut Lease, _ttl: Duration) -> Result<()> {
@@ -143,6 +153,15 @@ impl LeaseStore for HeadLog {
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
+        if self.flaw == Flaw::FreesByName {
+            let held = self.holder(&lease.session).await;
+            if matches!(held, Ok(Liveness::Live(Some(holder))) if holder.token == lease.token) {
+                let free = self.free(&lease.session.id);
+                let put = self.store.put(&free, "".into()).await;
+                put.map_err(indeterminate)?;
+            }
+            return Ok(());
+        }
         let token = lease.token.get();
         let held = |view: &mut View| {
             // Another life may have the same token.
@@ -166,9 +185,26 @@ impl LeaseStore for HeadLog {
     }
 
     async fn holder(&self, session: &SessionRef) -> Result<Liveness> {
+        let free = self.is_free(&session.id).await;
         let holder = |memory: &Memory| now(memory.holder(session));
-        self.asked(&session.id, holder).await?
+        let holder = self.asked(&session.id, holder).await??;
+        Ok(if free { Liveness::Idle } else { holder })
     }
+}
+
+impl HeadLog {
+    fn free(&self, id: &SessionId) -> Path {
+        self.root.clone().join("free").join(id.as_str())
+    }
+
+    /// Whether a lease was given back by name.
+    async fn is_free(&self, id: &SessionId) -> bool {
+        self.flaw == Flaw::FreesByName && self.store.head(&self.free(id)).await.is_ok()
+    }
+}
+
+fn indeterminate(error: object_store::Error) -> Error {
+    Error::indeterminate("nobody knows what became of a request").with_source(error)
 }
 
 #[async_trait]

@@ -48,6 +48,8 @@ pub(crate) enum Flaw {
     BelievesBeforePut,
     /// A snapshot's token is compared with what was known last.
     SavesByMemory,
+    /// A lease is given back by an object of one name, which the next grant deletes.
+    FreesByName,
     /// Opening does not look whether conditions hold.
     ProbesNoConditions,
     /// Opening does not look whether lists are up to date.

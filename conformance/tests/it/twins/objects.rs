@@ -27,6 +27,7 @@ twins! { "objects", over_objects;
         g02_an_operation_given_up_among_requests_is_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g11_object_faults_put_no_snapshot_ahead,
         g13_an_operation_ends_when_no_request_gets_through,
         g17_a_delete_among_writers_and_object_faults_is_final,
@@ -37,6 +38,7 @@ twins! { "objects", over_objects;
         a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g11_object_faults_put_no_snapshot_ahead,
         g13_an_operation_ends_when_no_request_gets_through,
         g17_a_delete_among_writers_and_object_faults_is_final,
@@ -47,11 +49,15 @@ twins! { "objects", over_objects;
         a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g11_object_faults_put_no_snapshot_ahead,
         g13_an_operation_ends_when_no_request_gets_through,
         g17_a_delete_among_writers_and_object_faults_is_final,
         g17_object_faults_bring_nothing_back,
         g18_object_faults_leave_one_copy_of_a_batch,
+    ]
+    frees_by_name FreesByName [
+        g10_object_faults_free_no_later_holder,
     ]
     writes_no_fence WritesNoFence [
         g08_writers_that_take_over_among_object_faults_lose_nothing,
@@ -75,6 +81,7 @@ twins! { "objects", over_objects;
         a01_object_faults_leave_blobs_whole_or_absent,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g11_object_faults_put_no_snapshot_ahead,
         g17_a_delete_among_writers_and_object_faults_is_final,
         g18_object_faults_leave_one_copy_of_a_batch,
@@ -90,6 +97,7 @@ twins! { "objects", over_objects;
         g04_object_faults_never_shorten_a_read,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
+        g10_object_faults_free_no_later_holder,
         g11_object_faults_put_no_snapshot_ahead,
         g13_an_operation_ends_when_no_request_gets_through,
         g17_a_delete_among_writers_and_object_faults_is_final,

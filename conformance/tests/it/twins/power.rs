@@ -105,8 +105,10 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
         g20_power_loss_leaves_a_conversation_that_resumes,
     ]
@@ -119,8 +121,10 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
         g20_power_loss_leaves_a_conversation_that_resumes,
     ]
@@ -128,7 +132,9 @@ power_twins! {
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
     no_checksum NoChecksum [
@@ -145,8 +151,10 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
     flushes_twice FlushesTwice [
@@ -162,9 +170,11 @@ power_twins! {
         g07_power_loss_takes_no_token_back,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
         g13_a_refused_append_changes_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g13_too_large_batches_are_refused_with_figures,
         g13_too_large_events_are_refused_with_figures,
         g17_power_loss_leaves_a_delete_whole_or_gone,
@@ -177,20 +187,40 @@ power_twins! {
         g03_names_rest_on_flushes_of_their_folders,
         g17_power_loss_leaves_a_delete_whole_or_gone,
     ]
+    truncates_once TruncatesOnce [
+        g03_power_loss_in_any_work_leaves_a_prefix,
+    ]
+    grant_errors_ignored GrantErrorsIgnored [
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
+    ]
     flush_retried FlushRetried [
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
     ]
     trusts_the_past TrustsThePast [
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
+    ]
+    flushes_the_past FlushesThePast [
+        g13_a_failed_flush_before_a_kill_loses_nothing,
     ]
     mended_later MendedLater [
         g13_a_disk_that_goes_on_failing_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
+    ]
+    cure_believed CureBelieved [
+        g13_a_second_failing_call_loses_nothing,
     ]
     errors_ignored ErrorsIgnored [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
     ]
 }

@@ -31,14 +31,22 @@ pub(crate) enum Fault {
     SplitsBatches,
     /// The journal is written anew in its own place.
     TruncatesInPlace,
+    /// It is written anew in its own place once it has so many lines.
+    TruncatesOnce,
+    /// A grant is acknowledged whether or not it could be written.
+    GrantErrorsIgnored,
     /// A flush that failed is tried again.
     FlushRetried,
     /// A flush of the first write that fails is said to have succeeded, and the next write makes it good.
     MendedLater,
+    /// What could not be flushed is written once more, and the second flush is not looked at.
+    CureBelieved,
     /// A write that failed is taken for one that did not.
     ErrorsIgnored,
     /// What an earlier process left is taken for durable, whatever flush fails.
     TrustsThePast,
+    /// It is taken for durable once a flush succeeds.
+    FlushesThePast,
 }
 
 /// The journal in the place.
@@ -51,6 +59,8 @@ pub(crate) struct Mirror {
     again: Vec<u8>,
     /// Whether the last write could not be flushed.
     late: bool,
+    /// How often it grew.
+    lines: u64,
     fault: Fault,
 }
 
@@ -82,7 +92,7 @@ impl Mirror {
         }
         let again = match fault {
             Fault::NoTailRepair => Vec::new(),
-            Fault::TrustsThePast if !doubts().contains(dir) => Vec::new(),
+            Fault::TrustsThePast | Fault::FlushesThePast if !doubts().contains(dir) => Vec::new(),
             _ => content
                 .split_inclusive(|b| *b == b'\n')
                 .next_back()
@@ -92,7 +102,11 @@ impl Mirror {
         let back = i64::try_from(again.len()).unwrap_or(0);
         file.seek(SeekFrom::End(-back))?;
         if fault != Fault::NoFlush {
-            flush(&file, fault)?;
+            flush(&file, fault).inspect_err(|_| {
+                if fault == Fault::FlushesThePast {
+                    doubts().insert(dir.to_owned());
+                }
+            })?;
         }
         let mirror = Self {
             dir: dir.to_owned(),
@@ -100,6 +114,7 @@ impl Mirror {
             content,
             again,
             late: false,
+            lines: 0,
             fault,
         };
         mirror.flush_folder()?;
@@ -118,7 +133,21 @@ impl Mirror {
         if !again.is_empty() {
             self.write(&again)?;
         }
-        self.write(more)
+        self.write(more)?;
+        self.lines += 1;
+        if self.fault == Fault::TruncatesOnce && self.lines == 64 {
+            let content = [&self.content[..], more].concat();
+            self.in_place(&content)?;
+        }
+        Ok(())
+    }
+
+    fn in_place(&mut self, content: &[u8]) -> std::io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(content)?;
+        self.again.clear();
+        self.file.sync_all()
     }
 
     fn write(&mut self, more: &[u8]) -> std::io::Result<()> {
@@ -135,6 +164,24 @@ impl Mirror {
             Fault::MendedLater if self.content.is_empty() => {
                 self.file.write_all(more)?;
                 self.late = self.file.sync_data().is_err();
+                Ok(())
+            }
+            Fault::CureBelieved => {
+                let at = self.file.stream_position()?;
+                self.file.write_all(more)?;
+                if self.file.sync_data().is_err() {
+                    self.file.seek(SeekFrom::Start(at))?;
+                    self.file.write_all(more)?;
+                    drop(self.file.sync_data());
+                }
+                Ok(())
+            }
+            Fault::GrantErrorsIgnored if String::from_utf8_lossy(more).contains("Grant") => {
+                drop(
+                    self.file
+                        .write_all(more)
+                        .and_then(|()| self.file.sync_data()),
+                );
                 Ok(())
             }
             Fault::ErrorsIgnored => {
@@ -154,11 +201,7 @@ impl Mirror {
     /// Whoever deletes writes the journal anew.
     fn anew(&mut self, content: &[u8]) -> std::io::Result<()> {
         if self.fault == Fault::TruncatesInPlace {
-            self.file.set_len(0)?;
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.write_all(content)?;
-            self.again.clear();
-            return self.file.sync_all();
+            return self.in_place(content);
         }
         let mut file = private_file(&self.dir.join("journal.new"))?;
         file.write_all(content)?;
