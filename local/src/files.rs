@@ -22,15 +22,15 @@ pub fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
 }
 
 /// As [`failed`], for a rename or a removal of `from`: told as failed, it may have happened all the
-/// same, and is `Indeterminate` if the name is gone.
+/// same, and is `Indeterminate` unless the name is seen to be there still.
 pub fn failed_to_move(what: &str, from: &Path) -> impl FnOnce(io::Error) -> Error {
     let (what, from) = (what.to_owned(), from.to_owned());
     move |source| match fs::symlink_metadata(&from) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+        Ok(_) => failed(&what, &from)(source),
+        Err(_) => {
             let message = format!("perhaps it was done: {what}: {}", from.display());
             Error::indeterminate(message).with_source(source)
         }
-        _ => failed(&what, &from)(source),
     }
 }
 
@@ -168,10 +168,11 @@ fn make_private(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder and those above it, each private and durable in the one above.
+/// Makes a folder and those above it, each private and durable in the one above. So is the last one that
+/// is there: whoever made it may have failed, or been killed, before the flush.
 pub fn make_all(path: &Path) -> Result<()> {
     if path.is_dir() {
-        return Ok(());
+        return sync_name(path).map_err(failed("flush the folder above", path));
     }
     if let Some(parent) = path.parent() {
         make_all(parent)?;
@@ -235,6 +236,31 @@ pub fn sync_dir(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub fn sync_dir(_path: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Makes names in a folder durable, and its own in the one above. Costs two flushes: it is for what is
+/// opened to be written to, whose maker may have failed, or been killed, before it flushed the names.
+pub fn sync_names(folder: &Path) -> io::Result<()> {
+    sync_dir(folder)?;
+    sync_name(folder)
+}
+
+/// Makes the name of a folder durable in the one above. Where that can't be read or flushed, nobody has
+/// made a name there.
+fn sync_name(folder: &Path) -> io::Result<()> {
+    use io::ErrorKind as Io;
+    let above = folder
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty());
+    match above.map_or(Ok(()), sync_dir) {
+        Err(e) => match e.kind() {
+            Io::PermissionDenied | Io::ReadOnlyFilesystem | Io::InvalidInput | Io::Unsupported => {
+                Ok(())
+            }
+            _ => Err(e),
+        },
+        flushed => flushed,
+    }
 }
 
 /// Reads at an offset without moving a cursor; shorter only at the end of the file.
@@ -333,7 +359,8 @@ pub fn unique() -> String {
 }
 
 /// Writes a whole new file under another name and renames it. With `durable` it is flushed before,
-/// and its name after: an error of that last step is `Indeterminate`, every other one changed nothing.
+/// and its name after: an error of that last step is `Indeterminate`, and so is one of the rename unless
+/// it is seen not to have happened. Every other one changed nothing.
 pub fn replace(dir: &Path, name: &str, bytes: &[u8], durable: bool) -> Result<()> {
     let temporary = dir.join(format!(".tmp-{}", unique()));
     let path = dir.join(name);
@@ -343,13 +370,14 @@ pub fn replace(dir: &Path, name: &str, bytes: &[u8], durable: bool) -> Result<()
         if durable {
             file.sync_all()?;
         }
-        fs::rename(&temporary, &path)
+        Ok(())
     })();
-    written.map_err(|source| {
-        // Best effort: whatever is left is cleared by the next writer.
-        drop(fs::remove_file(&temporary));
-        failed("write", &path)(source)
-    })?;
+    let written = written.map_err(failed("write", &path)).and_then(|()| {
+        let renamed = fs::rename(&temporary, &path);
+        renamed.map_err(failed_to_move(&format!("write {name}"), &temporary))
+    });
+    // Best effort: whatever is left is cleared by the next writer.
+    written.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
     if !durable {
         return Ok(());
     }

@@ -80,6 +80,22 @@ fn what_is_written_anew_is_every_byte_of_it_and_no_other_and_then_flushed() {
     assert!(std::fs::read(&path).unwrap() == content);
 }
 
+#[test]
+fn a_replacement_that_is_told_as_failed_and_happened_is_not_called_undone() {
+    armed().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(folder.path()).unwrap();
+    recorder.inject(Fault {
+        kind: FaultKind::AppliedButError,
+        at: 4,
+        lasting: false,
+    });
+    let error = replace(folder.path(), "name", b"new", true).unwrap_err();
+    drop(recorder);
+    assert_eq!(std::fs::read(folder.path().join("name")).unwrap(), b"new");
+    assert_eq!(*error.kind(), ErrorKind::Indeterminate, "{error}");
+}
+
 /// Each of the five calls fails once: up to the rename nothing has changed, and what was begun is
 /// cleared; a name that may not be durable is told as such.
 #[test]
@@ -125,9 +141,44 @@ fn each_new_folder_is_durable_in_the_one_above() {
     let record = recorder.finish().unwrap();
     assert_eq!(
         calls(&record.ops),
-        ["mkdir", "flush the root", "mkdir", "flush a folder"]
+        [
+            "mkdir",
+            "flush the root",
+            "mkdir",
+            "flush a folder",
+            // Asked for once more, it flushes what somebody else may have made.
+            "flush a folder"
+        ]
     );
     assert!(deep.is_dir());
+}
+
+#[test]
+fn the_name_of_a_folder_whose_flush_failed_is_flushed_by_whoever_asks_for_it_next() {
+    armed().unwrap();
+    for at in 1..=6 {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Recorder::new(folder.path()).unwrap();
+        let deep = folder.path().join("a/b/c");
+        recorder.inject(Fault {
+            kind: FaultKind::Eio,
+            at,
+            lasting: false,
+        });
+        make_all(&deep).unwrap_err();
+        make_all(&deep).unwrap();
+        let ops = recorder.finish().unwrap().ops;
+        for (n, op) in ops.iter().enumerate() {
+            let Op::Mkdir { place, .. } = op else {
+                continue;
+            };
+            let flush = Op::FlushFolder {
+                dir: place.dir,
+                ok: true,
+            };
+            assert!(ops[n..].contains(&flush), "call {at}: {place:?}");
+        }
+    }
 }
 
 #[test]
@@ -146,7 +197,7 @@ fn a_lock_file_that_cannot_be_made_is_an_error_and_no_endless_search() {
 }
 
 #[test]
-fn a_move_of_which_nobody_knows_is_told_so_only_if_the_name_is_gone() {
+fn a_move_is_told_as_not_done_only_if_the_name_is_seen_to_be_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a");
     let lost = || io::Error::from_raw_os_error(5);
@@ -158,5 +209,5 @@ fn a_move_of_which_nobody_knows_is_told_so_only_if_the_name_is_gone() {
     assert_eq!(*error.kind(), ErrorKind::Unavailable);
     // A look that fails says nothing of the move.
     let error = failed_to_move("rename", &file.join("below a file"))(lost());
-    assert_eq!(*error.kind(), ErrorKind::Unavailable);
+    assert_eq!(*error.kind(), ErrorKind::Indeterminate);
 }
