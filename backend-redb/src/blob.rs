@@ -164,7 +164,10 @@ impl Redb {
     async fn give_up(&self, session: &SessionRef, upload: u64) {
         // Best effort: the next upload clears what is left.
         let job = move |write: &mut Write<'_>| {
-            drop_upload(write, upload)?;
+            // A commit that failed may have happened all the same: then a blob has these rows.
+            if is_upload(write, upload)? {
+                drop_upload(write, upload)?;
+            }
             Ok(Done::Nothing)
         };
         drop(self.write(session, job).await);
@@ -206,6 +209,13 @@ fn abandoned(write: &Write<'_>) -> Result<Vec<u64>> {
     Ok(dead)
 }
 
+/// Whether an upload has neither become a blob nor been given up.
+fn is_upload(write: &Write<'_>, upload: u64) -> Result<bool> {
+    let what = "read uploads";
+    let uploads = write.txn.open_table(UPLOADS).map_err(failed(what))?;
+    Ok(uploads.get(upload).map_err(failed(what))?.is_some())
+}
+
 fn put_rows(write: &mut Write<'_>, upload: u64, index: u32, rows: &[Bytes]) -> Result<Done> {
     let outcome = (|| {
         let mut chunks = write.txn.open_table(CHUNKS)?;
@@ -242,15 +252,19 @@ fn finish(
     fence(token, row.token)?;
     let hash = key_of(info.id);
     let key = (row.number, &hash);
-    let there = {
-        let blobs = write.txn.open_table(BLOBS).map_err(failed("read blobs"))?;
-        blobs.get(key).map_err(failed("read blobs"))?.is_some()
-    };
-    if there {
-        if let Some(upload) = upload {
-            drop_upload(write, upload)?;
+    if let Some((old, len)) = find(write, key)? {
+        let rubbish = match is_whole(write, old, len)? {
+            true => upload,
+            false => Some(old),
+        };
+        if let Some(rubbish) = rubbish {
+            drop_upload(write, rubbish)?;
         }
-        return Ok(Done::Nothing);
+        if rubbish != Some(old) {
+            // What is acknowledged twice is made durable twice, as with events.
+            write.put_row(session, &row)?;
+            return Ok(Done::Nothing);
+        }
     }
     let number = match upload {
         Some(upload) => upload,
@@ -269,6 +283,30 @@ fn finish(
     Ok(Done::Nothing)
 }
 
+/// The upload and the length of a blob, if it is there.
+fn find(write: &Write<'_>, key: (u64, &[u8; 32])) -> Result<Option<(u64, u64)>> {
+    let blobs = write.txn.open_table(BLOBS).map_err(failed("read blobs"))?;
+    let found = blobs.get(key).map_err(failed("read blobs"))?;
+    Ok(found.map(|found| found.value()))
+}
+
+/// Whether a blob has all of its rows, each as long as it must be. Reads them.
+fn is_whole(write: &Write<'_>, upload: u64, len: u64) -> Result<bool> {
+    let what = "read the blob";
+    let chunks = write.txn.open_table(CHUNKS).map_err(failed(what))?;
+    let mut found = 0;
+    let rows = (upload, 0)..=(upload, u32::MAX);
+    for (entry, index) in ascending(chunks.range(rows).map_err(failed(what))?, what).zip(0..) {
+        let (key, row) = entry?;
+        let expected = (len - found).min(CHUNK as u64);
+        if key.value().1 != index || row.value().len() as u64 != expected {
+            return Ok(false);
+        }
+        found += expected;
+    }
+    Ok(found == len)
+}
+
 fn remove(
     write: &mut Write<'_>,
     session: &SessionRef,
@@ -278,20 +316,18 @@ fn remove(
     let row = write.life(session)?;
     fence(token, row.token)?;
     let hash = key_of(id);
-    let there = {
-        let blobs = write.txn.open_table(BLOBS).map_err(failed("read blobs"))?;
-        let there = blobs
-            .get((row.number, &hash))
-            .map_err(failed("read blobs"))?;
-        there.map(|there| there.value().0)
-    };
-    if let Some(upload) = there {
-        drop_upload(write, upload)?;
-        let outcome = (|| {
-            write.txn.open_table(BLOBS)?.remove((row.number, &hash))?;
-            Ok::<_, redb::Error>(())
-        })();
-        write.wrote(outcome)?;
+    let key = (row.number, &hash);
+    match find(write, key)? {
+        Some((upload, _)) => {
+            drop_upload(write, upload)?;
+            let outcome = (|| {
+                write.txn.open_table(BLOBS)?.remove(key)?;
+                Ok::<_, redb::Error>(())
+            })();
+            write.wrote(outcome)?;
+        }
+        // That it is gone is acknowledged, and the commit that removed it may have failed.
+        None => write.put_row(session, &row)?,
     }
     Ok(Done::Nothing)
 }

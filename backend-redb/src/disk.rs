@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,49 +13,21 @@ use redb::backends::FileBackend;
 use redb::{BackendError, DatabaseError, StorageBackend, StorageError};
 use sessionlog_local::look::Look;
 
+use crate::file::Header;
+
 type Locked<T> = Result<T, BackendError>;
 
 /// How much is written anew at once.
 const PIECE: usize = 1 << 20;
-
-/// What is not flushed of a file, as far as it is known.
-#[derive(Debug, Default)]
-struct Written {
-    /// The bytes that were written since the last flush, and where.
-    pieces: Vec<(u64, Vec<u8>)>,
-    /// What was there before.
-    before: Before,
-}
-
-/// What others left, who may have been killed before their flush.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Before {
-    #[default]
-    Unknown,
-    /// A flush failed, and a second one proves nothing.
-    Doubtful,
-    Flushed,
-}
-
-/// What was written to a file since its last flush. It outlives the [`Disk`], since redb gives one up
-/// with the database after a failed flush.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Unflushed(Arc<Mutex<Written>>);
-
-impl Unflushed {
-    fn lock(&self) -> MutexGuard<'_, Written> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// redb's own file, and the bytes that were written since the last flush if they must be kept.
 ///
 /// After a failed flush a system may take pages for written that are not. A commit in two phases
 /// never refers to such pages. One in a single phase may, so its bytes are kept until they are
 /// flushed, and a failed flush is answered by writing them again, once. Where that fails too, redb
-/// gives the file up; whoever opens it anew would believe the pages that the system shows, so they are
-/// written and flushed before the first of them is read. What another process wrote is flushed then, too,
-/// since it may have been killed before it did so; if that flush fails, the whole file is written anew.
+/// gives the file up and leaves it marked as open, as a process does that is killed. Whoever opens such a
+/// file would believe the pages that the system shows, and no flush of theirs proves anything of them. So
+/// all of it is written anew, and flushed, before the first of them is read, in either mode.
 ///
 /// Of the locks that redb waits for, that of the header is held for moments, or while a store is
 /// compacted, so it is waited for with patience. That of writers is held as long as a transaction:
@@ -66,31 +38,31 @@ pub(crate) struct Disk {
     file: FileBackend,
     /// The same file: redb asks for its length in every commit, and its own way asks for times too.
     look: File,
-    written: Option<Unflushed>,
-    /// Whether a disk before this one, or another process, may have left something that was not flushed.
+    /// The bytes that were written since the last flush, and where, if they are kept.
+    written: Option<Mutex<Vec<(u64, Vec<u8>)>>>,
+    /// Whether somebody may have left the file in doubt.
     owes: AtomicBool,
     patience: Duration,
 }
 
 impl Disk {
     /// A file whose commits are flushed once.
-    pub(crate) fn keeping(
-        file: File,
-        written: Unflushed,
-        patience: Duration,
-    ) -> Result<Self, DatabaseError> {
-        let all = {
-            let written = written.lock();
-            written.before == Before::Flushed && written.pieces.is_empty()
-        };
+    pub(crate) fn keeping(file: File, patience: Duration) -> Result<Self, DatabaseError> {
         Ok(Self {
-            written: Some(written),
-            owes: AtomicBool::new(!all),
-            ..Self::plain(file, patience)?
+            written: Some(Mutex::default()),
+            ..Self::shared(file, patience)?
         })
     }
 
     /// A file whose commits are flushed in two phases.
+    pub(crate) fn shared(file: File, patience: Duration) -> Result<Self, DatabaseError> {
+        Ok(Self {
+            owes: AtomicBool::new(true),
+            ..Self::plain(file, patience)?
+        })
+    }
+
+    /// A file that is only read.
     pub(crate) fn plain(file: File, patience: Duration) -> Result<Self, DatabaseError> {
         let look = file.try_clone().map_err(StorageError::Io)?;
         Ok(Self {
@@ -102,38 +74,22 @@ impl Disk {
         })
     }
 
-    fn written(&self) -> Option<MutexGuard<'_, Written>> {
-        self.written.as_ref().map(Unflushed::lock)
+    fn written(&self) -> Option<MutexGuard<'_, Vec<(u64, Vec<u8>)>>> {
+        let written = self.written.as_ref()?;
+        Some(written.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Writes and flushes what the disk before this one left, as the file shows it now.
+    /// Writes and flushes what somebody left in doubt, as the file shows it now. redb reads nothing before
+    /// it has the locks of a writer, so nobody else writes meanwhile.
     fn renew(&self) -> io::Result<()> {
         if !self.owes.load(Ordering::Acquire) {
             return Ok(());
         }
-        if let Some(mut written) = self.written() {
-            if written.before == Before::Unknown {
-                written.before = match self.flush() {
-                    Ok(()) => Before::Flushed,
-                    Err(_) => Before::Doubtful,
-                };
+        if Header::read(&self.look)?.is_left_in_one_phase() {
+            for offset in (0..self.len()?).step_by(PIECE) {
+                self.put_again(offset, PIECE)?;
             }
-            if written.before == Before::Doubtful {
-                for offset in (0..self.len()?).step_by(PIECE) {
-                    self.put_again(offset, PIECE)?;
-                }
-            } else {
-                for (offset, data) in &written.pieces {
-                    self.put_again(*offset, data.len())?;
-                }
-            }
-            if written.before == Before::Doubtful || !written.pieces.is_empty() {
-                self.flush()?;
-            }
-            *written = Written {
-                pieces: Vec::new(),
-                before: Before::Flushed,
-            };
+            self.flush()?;
         }
         self.owes.store(false, Ordering::Release);
         Ok(())
@@ -187,7 +143,7 @@ impl StorageBackend for Disk {
         fault(Call::Write)?;
         self.file.set_len(len)?;
         if let Some(mut written) = self.written() {
-            written.pieces.retain(|(offset, _)| *offset < len);
+            written.retain(|(offset, _)| *offset < len);
         }
         Ok(())
     }
@@ -198,19 +154,19 @@ impl StorageBackend for Disk {
             return flushed;
         };
         if flushed.is_err() {
-            for (offset, data) in &written.pieces {
+            for (offset, data) in written.iter() {
                 self.put(*offset, data)?;
             }
             self.flush()?;
         }
-        written.pieces.clear();
+        written.clear();
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.put(offset, data)?;
         if let Some(mut written) = self.written() {
-            written.pieces.push((offset, data.to_vec()));
+            written.push((offset, data.to_vec()));
         }
         Ok(())
     }

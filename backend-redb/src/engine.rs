@@ -14,7 +14,7 @@ use sessionlog_core::{Error, Result};
 use sessionlog_local::files::{Identity, failed as os_failed, open_write};
 
 use crate::Options;
-use crate::disk::{Disk, Unflushed};
+use crate::disk::Disk;
 use crate::failure::{failed, unpanicked};
 use crate::file::{Header, StoreFile, check_marker};
 use crate::overlay::Overlay;
@@ -89,8 +89,6 @@ pub(crate) struct Engine {
     pub(crate) file: StoreFile,
     pub(crate) options: Options,
     slot: Mutex<Option<Arc<Open>>>,
-    /// What an exclusive store has written and not flushed, over all its handles.
-    unflushed: Unflushed,
 }
 
 impl Engine {
@@ -99,7 +97,6 @@ impl Engine {
             file,
             options,
             slot: Mutex::new(None),
-            unflushed: Unflushed::default(),
         }
     }
 
@@ -285,6 +282,8 @@ impl Engine {
         if self.options.exclusive {
             self.close();
         }
+        // Nothing is acknowledged in a file whose name could be lost.
+        self.file.flush_names()?;
         let open = unpanicked("open the store", || {
             Ok(Open {
                 handle: Some(Handle::Writer(self.open_alone()?)),
@@ -303,9 +302,9 @@ impl Engine {
         let what = "open the store";
         let file = open_write(self.file.path()).map_err(os_failed("open", self.file.path()))?;
         let disk = if self.options.exclusive {
-            Disk::keeping(file, self.unflushed.clone(), self.patience())
+            Disk::keeping(file, self.patience())
         } else {
-            Disk::plain(file, self.patience())
+            Disk::shared(file, self.patience())
         };
         let disk = disk.map_err(failed(what))?;
         self.builder(self.mode())

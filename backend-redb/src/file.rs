@@ -9,7 +9,7 @@ use redb::backends::FileBackend;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
     Identity, create_new, failed as os_failed, file_in_folder, is_dir, look, make_all, open_read,
-    read_at, sync_dir, unique,
+    read_at, sync_dir, sync_names, unique,
 };
 use sessionlog_local::look::Look;
 
@@ -22,6 +22,11 @@ use crate::format::{
 const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
 /// Behind the magic: which slot holds the newest commit, among others.
 const GOD_BYTE: usize = 9;
+/// Bits of that byte: the second slot is the newest, the file is open, the newest commit was flushed before
+/// the header led to it.
+const SECOND: u8 = 1;
+const OPEN: u8 = 2;
+const TWO_PHASES: u8 = 4;
 const SLOTS: usize = 64;
 const SLOT_LEN: usize = 128;
 const HEADER_LEN: usize = SLOTS + 2 * SLOT_LEN;
@@ -67,9 +72,15 @@ impl Header {
 
     /// The slot of the newest commit.
     fn newest(&self) -> Option<&[u8]> {
-        let second = self.0.get(GOD_BYTE)? & 1 == 1;
+        let second = self.0.get(GOD_BYTE)? & SECOND != 0;
         let start = if second { SLOTS + SLOT_LEN } else { SLOTS };
         self.0.get(start..start + SLOT_LEN)
+    }
+
+    /// Whether somebody has the file open, or died, behind a commit that was flushed once.
+    pub(crate) fn is_left_in_one_phase(&self) -> bool {
+        let bits = self.0.get(GOD_BYTE).copied().unwrap_or(0);
+        bits & (OPEN | TWO_PHASES) == OPEN
     }
 
     /// Whether no commit came between.
@@ -196,6 +207,12 @@ impl StoreFile {
         drop(fs::remove_file(&temporary));
         made?;
         sync_dir(&self.folder).map_err(os_failed("flush", &self.folder))
+    }
+
+    /// Makes the names that lead to the store durable: whoever gave them may have failed to, or been killed
+    /// before.
+    pub(crate) fn flush_names(&self) -> Result<()> {
+        sync_names(&self.folder).map_err(os_failed("flush", &self.folder))
     }
 
     /// What lies beside the store.

@@ -8,7 +8,7 @@
 //!
 //! - Every guarantee of `sessionlog-core` on a local disk, from several processes at once.
 //! - A process that is killed leaves a file that opens at once, however large it is. That costs two
-//!   flushes a commit; [`Options::exclusive`] needs one, and reads the whole file after a crash.
+//!   flushes a commit; [`Options::exclusive`] needs one, and reads and writes the whole file after a crash.
 //! - Concurrent writes of a handle share a commit, also over different sessions.
 //! - A read copies a chunk of at most 256 KiB at a time and keeps no page from being used again in
 //!   between, so that the file does not grow because somebody reads slowly.

@@ -51,7 +51,7 @@ impl Options {
     /// Keeps every other process out from the first write on, for faster appends: one flush instead
     /// of two.
     ///
-    /// The price is paid after a crash: the next open then has to read the whole file
+    /// The price is paid after a crash: the next open then has to write the whole file anew, and to read it
     /// ([`on_repair`](Self::on_repair) tells how far it is), where a shared store opens at once.
     /// Another process that wants to write gets `Unavailable`, and so does one that wants to read.
     /// The file itself is the same.

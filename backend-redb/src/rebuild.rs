@@ -9,13 +9,13 @@ use redb::{
     Value, WriteTransaction,
 };
 use sessionlog_core::{Error, Place, Result, SessionId};
-use sessionlog_local::files::{failed as os_failed, sync_dir, unique};
+use sessionlog_local::files::{failed as os_failed, failed_to_move, sync_dir, unique};
 use sessionlog_local::gaps::{Way, around};
 
 use crate::Redb;
 use crate::engine::Open;
 use crate::failure::{FILE, failed, unpanicked};
-use crate::file::{DAMAGED, StoreFile, fill};
+use crate::file::{DAMAGED, Header, StoreFile, fill};
 use crate::format::{
     BLOBS, CHUNK, CHUNKS, EVENTS, KEPT, LEASES, NEXT, NUMBERS, Raw, Row, SESSIONS,
 };
@@ -56,26 +56,40 @@ pub(crate) async fn rebuild(store: &Redb) -> Result<String> {
 fn replace(file: &StoreFile, open: &Open) -> Result<String> {
     let new = file.temporary(&unique());
     let kept = format!("{DAMAGED}{}", unique());
+    let old = file.beside(&kept);
     let replaced = (|| {
         let before = open.header()?;
         fill(&new)?;
         unpanicked(WRITE, || build(open, &new))?;
         let _held = hold(&new)?;
-        let old = file.beside(&kept);
         fs::hard_link(file.path(), &old).map_err(os_failed("keep the damaged store as", &old))?;
-        fs::rename(&new, file.path()).map_err(os_failed("put the new store at", file.path()))?;
-        if !open.header()?.same_commit(&before) {
-            // Somebody who had it open before it was damaged.
-            fs::rename(&old, file.path()).map_err(os_failed("bring back", file.path()))?;
-            return Err(Error::unavailable(
-                "another process writes to the store while it is being repaired: stop it, and try again",
-            ));
+        fs::rename(&new, file.path())
+            .map_err(failed_to_move("put the new store in place", &new))?;
+        let sole = settle(file, open, &before, &old).map_err(|error| {
+            Error::indeterminate("the store was built anew, but perhaps not durably, or in vain")
+                .with_source(error)
+        })?;
+        if sole {
+            return Ok(());
         }
-        sync_dir(file.folder()).map_err(os_failed("flush", file.folder()))
+        Err(Error::unavailable(
+            "another process writes to the store while it is being repaired: stop it, and try again",
+        ))
     })();
     // Best effort: the next writer clears it.
     drop(fs::remove_file(&new));
     replaced.map(|()| format!("{}{kept}", file.name()))
+}
+
+/// Behind the moment at which the new store got the name of the old one: makes it durable, or brings the old
+/// one back if somebody has committed to it, who had it open before it was damaged. Gives which.
+fn settle(file: &StoreFile, open: &Open, before: &Header, old: &Path) -> Result<bool> {
+    let sole = open.header()?.same_commit(before);
+    if !sole {
+        fs::rename(old, file.path()).map_err(os_failed("bring back", file.path()))?;
+    }
+    sync_dir(file.folder()).map_err(os_failed("flush", file.folder()))?;
+    Ok(sole)
 }
 
 /// Lets nobody commit to a store as long as it is there: it may have to make room for the old one again.

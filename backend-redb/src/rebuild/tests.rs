@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use pollster::block_on;
 use sessionlog_core::*;
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Recorder, armed};
+use sessionlog_local::look::Look;
 
 use super::{hold, replace};
 use crate::store::Done;
@@ -70,4 +72,54 @@ fn nobody_commits_to_a_new_store_that_may_have_to_go_again() {
     assert_eq!(head.tail, SeqNum::ZERO);
     drop(held);
     append().unwrap();
+}
+
+/// Every call of a repair fails once, or is done and told as failed.
+#[test]
+fn a_store_that_was_replaced_is_not_called_as_it_was_and_its_name_is_durable() {
+    armed().unwrap();
+    let (mut unknown, mut whole) = (0, 0);
+    for kind in [FaultKind::Eio, FaultKind::AppliedButError] {
+        for at in 1.. {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("store.redb");
+            let session = SessionRef::fresh(SessionId::new("s").unwrap());
+            block_on(quick(&path).create(&session)).unwrap();
+            let recorder = Recorder::with_room(folder.path(), 64 << 20).unwrap();
+            let before = Look::at(&path).unwrap().identity;
+            let fault = Fault {
+                kind,
+                at,
+                lasting: false,
+            };
+            recorder.inject(fault);
+            let replaced = replaced_by_another(&path);
+            let hits = recorder.hits();
+            recorder.heal();
+            let is_new = Look::at(&path).unwrap().identity != before;
+            if let Err(error) = replaced {
+                let undecided = *error.kind() == ErrorKind::Indeterminate;
+                assert_eq!(undecided, is_new, "{kind:?} at {at}: {error:?}");
+                unknown += usize::from(undecided);
+            }
+            let event = NewEvent::json(Kind::from_static("note"), "1".to_owned()).unwrap();
+            let store = quick(&path);
+            block_on(store.append(&session, vec![event], AppendCondition::NONE)).unwrap();
+            let mark = recorder.mark();
+            let ops = recorder.finish().unwrap().ops;
+            let place = |op: &Op| matches!(op, Op::Rename { to, .. } if &*to.name == "store.redb");
+            if let Some(at) = ops.iter().position(place) {
+                let flush = Op::FlushFolder {
+                    dir: FileId::ROOT,
+                    ok: true,
+                };
+                assert!(ops[at..mark].contains(&flush), "{kind:?} at {at}");
+            }
+            if hits == 0 {
+                whole += 1;
+                break;
+            }
+        }
+    }
+    assert!(unknown >= 2 && whole == 2, "{unknown} {whole}");
 }

@@ -12,5 +12,6 @@ mod flushes;
 mod golden;
 mod pages;
 mod processes;
+mod undone;
 mod upkeep;
 mod util;
