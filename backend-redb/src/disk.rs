@@ -17,6 +17,9 @@ use crate::file::Header;
 
 type Locked<T> = Result<T, BackendError>;
 
+/// Bytes, and where they are.
+type Pieces = Vec<(u64, Vec<u8>)>;
+
 /// How much is written anew at once.
 const PIECE: usize = 1 << 20;
 
@@ -38,8 +41,8 @@ pub(crate) struct Disk {
     file: FileBackend,
     /// The same file: redb asks for its length in every commit, and its own way asks for times too.
     look: File,
-    /// The bytes that were written since the last flush, and where, if they are kept.
-    written: Option<Mutex<Vec<(u64, Vec<u8>)>>>,
+    /// What was written since the last flush, if it is kept.
+    written: Option<Mutex<Pieces>>,
     /// Whether somebody may have left the file in doubt.
     owes: AtomicBool,
     patience: Duration,
@@ -74,7 +77,7 @@ impl Disk {
         })
     }
 
-    fn written(&self) -> Option<MutexGuard<'_, Vec<(u64, Vec<u8>)>>> {
+    fn written(&self) -> Option<MutexGuard<'_, Pieces>> {
         let written = self.written.as_ref()?;
         Some(written.lock().unwrap_or_else(PoisonError::into_inner))
     }
