@@ -237,28 +237,32 @@ fn finish(desk: &mut Desk) -> Result<()> {
     let Err(error) = run(desk, "COMMIT") else {
         return Ok(());
     };
+    Err(uncommitted(desk, error, failed("commit", "the database")))
+}
+
+/// The error of a commit that failed, behind which nothing of the transaction remains, where that can be
+/// made sure of.
+pub(crate) fn uncommitted(
+    desk: &mut Desk,
+    error: rusqlite::Error,
+    told: impl FnOnce(rusqlite::Error) -> Error,
+) -> Error {
     let what = kind(&error);
     desk.forget();
     if !roll_back(desk) {
         give_up(desk);
-        return Err(
-            Error::indeterminate("the commit failed, and undoing it too").with_source(error),
-        );
+        return Error::indeterminate("the commit failed, and undoing it too").with_source(error);
     }
     // With a full disk or a lock the last frame, which makes the transaction valid, was not written.
     // Else it may have been, and would be found after a crash: until something is put over it.
     if matches!(what, Kind::Busy | Kind::Full) || settle(desk).is_ok() {
-        let error = failed("commit", "the database")(error);
-        return Err(match what {
-            Kind::Busy | Kind::Full | Kind::Forbidden | Kind::Io => error,
+        return match what {
+            Kind::Busy | Kind::Full | Kind::Forbidden | Kind::Io => told(error),
             Kind::Damaged | Kind::Row => Error::unavailable("can't commit").with_source(error),
-        });
+        };
     }
     give_up(desk);
-    Err(
-        Error::indeterminate("the commit failed, and may be found after a crash")
-            .with_source(error),
-    )
+    Error::indeterminate("the commit failed, and may be found after a crash").with_source(error)
 }
 
 /// Leaves a connection whose commit can be neither proved nor settled. It must not copy what is in the log

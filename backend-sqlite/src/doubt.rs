@@ -28,17 +28,54 @@ pub(crate) fn settle_before_opening(site: &Site, presence: &Arc<Presence>) -> Re
         return Ok(());
     }
     // Nothing is left that could be lost.
-    if site.wal_len()? == 0 {
+    if site.wal_len()? == 0 || renew(site, presence)? {
         presence.settled();
+    }
+    Ok(())
+}
+
+/// The same for a database that this process meets: who left its log was perhaps killed behind a flush that
+/// failed, and took what it knew of that along. Nobody writes a log anew that is damaged.
+///
+/// # Errors
+/// `Corrupt` for a log that was damaged after it was written; `Unavailable` if the disk fails.
+pub(crate) fn take_over(site: &Site, presence: &Arc<Presence>) -> Result<()> {
+    let _alone = presence.settling();
+    if presence.is_locked() {
         return Ok(());
     }
+    if site.wal_len()? > 0 {
+        site.check_wal(presence)?;
+        let known = presence.is_in_doubt();
+        presence.doubt();
+        match renew(site, presence) {
+            Ok(true) => {}
+            Ok(false) if known => return Ok(()),
+            // Nobody can write to a database of which that much is damaged.
+            Err(error) if known || !error.is_corrupt() => return Err(error),
+            _ => {
+                let path = site.wal();
+                wal::flush(&path).map_err(failed("flush", &path))?;
+            }
+        }
+    }
+    presence.settled();
+    Ok(())
+}
+
+/// Writes the log anew where nobody has the database open. `false` if somebody has, or nothing can be written.
+fn renew(site: &Site, presence: &Arc<Presence>) -> Result<bool> {
     let conn = presence.locking(|| connect::alone(site.path()))?;
-    if conn.is_readonly("main").unwrap_or(false) {
-        return Ok(());
+    if site.forbids_writing(&conn) {
+        return Ok(false);
     }
     match conn.execute_batch("BEGIN IMMEDIATE") {
-        Ok(()) => settle(site, presence),
-        Err(error) if kind(&error) == Kind::Busy => Ok(()),
+        Ok(()) => {
+            let path = site.wal();
+            wal::write_anew(&path).map_err(failed("write anew", &path))?;
+            Ok(true)
+        }
+        Err(error) if kind(&error) == Kind::Busy => Ok(false),
         Err(error) => Err(site.not_begun(&conn, error)),
     }
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use sessionlog_core::{Error, Result, SessionId, SessionRef};
+use sessionlog_core::{Error, ErrorKind, Result, SessionId, SessionRef};
 use sessionlog_local::files::{create_new, failed as io_failed, sync_dir, unique};
 use sessionlog_local::gaps::{Way, around};
 
-use crate::commit::{Held, checkpoint};
+use crate::commit::{Held, checkpoint, uncommitted};
 use crate::connect;
 use crate::create::{self, NEW};
 use crate::desk::Desk;
@@ -54,7 +54,11 @@ pub(crate) async fn rebuild(store: &Sqlite) -> Result<String> {
         held.outside(|desk| put(desk, &built, || Ok(version(&witness)? == before)))
     })();
     create::remove(&new);
-    if replaced.is_err() {
+    // Where the new database may be found after a crash, the old one is needed.
+    if replaced
+        .as_ref()
+        .is_err_and(|e| *e.kind() != ErrorKind::Indeterminate)
+    {
         for suffix in ["", "-wal"] {
             // Best effort: what stays is reported among the strays.
             drop(fs::remove_file(site.beside(&format!("{kept}{suffix}"))));
@@ -264,13 +268,15 @@ fn put(desk: &mut Desk, new: &Connection, unchanged: impl FnOnce() -> Result<boo
     if locked != StepResult::More || !unchanged()? {
         return Err(busy());
     }
-    match backup.step(-1) {
+    let copied = backup.step(-1);
+    drop(backup);
+    match copied {
         Ok(StepResult::Done) => {}
         Ok(_) => return Err(busy()),
-        Err(error) => return Err(fail(error)),
+        Err(error) => return Err(uncommitted(desk, error, fail)),
     }
-    drop(backup);
-    desk.notice()?;
+    // It is done, whatever comes behind it: this connection is used again if it can be.
+    desk.poisoned = desk.notice().is_err();
     // Best effort: a later commit does it as well.
     drop(checkpoint(desk));
     Ok(())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use sessionlog_core::{Error, Place, Result};
 use sessionlog_local::files::{
-    failed, file_in_folder, is_dir, look, make_dir, open_write, sync_dir,
+    failed, file_in_folder, is_dir, look, make_dir, open_write, sync_dir, sync_names,
 };
 use sessionlog_local::look::Look;
 
@@ -161,13 +161,9 @@ impl Site {
         }
     }
 
-    /// Flushes a write-ahead log, and refuses one that was damaged after it was written.
+    /// Refuses a write-ahead log that was damaged after it was written.
     pub(crate) fn check_wal(&self, presence: &Arc<Presence>) -> Result<()> {
         let path = self.wal();
-        if let Err(error) = wal::flush(&path) {
-            presence.doubt();
-            return Err(failed("flush", &path)(error));
-        }
         let index = self.beside("-shm");
         let known = match presence.with_file(&index, wal_index::read) {
             Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
@@ -193,11 +189,18 @@ impl Site {
         fault::failed("begin to write", "the database")(error)
     }
 
-    fn forbids_writing(&self, conn: &Connection) -> bool {
+    /// Whether this user may not write to the database or to its log, or nobody may.
+    pub(crate) fn forbids_writing(&self, conn: &Connection) -> bool {
         let forbidden = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
         let log = open_write(&self.wal());
         conn.is_readonly("main").unwrap_or(true)
             || log.is_err_and(|e| forbidden.contains(&e.kind()))
+    }
+
+    /// Makes the names that lead to the store, and its log, durable: whoever gave them may have failed to, or
+    /// been killed before.
+    pub(crate) fn flush_names(&self) -> Result<()> {
+        sync_names(self.folder()).map_err(failed("flush", self.folder()))
     }
 
     /// Makes the folder of lock files, if it isn't there.

@@ -92,10 +92,7 @@ impl Inner {
         }
         let presence = Presence::of(found.identity);
         self.site.check(&presence)?;
-        doubt::settle_before_opening(&self.site, &presence)?;
-        if !presence.is_locked() {
-            self.site.check_wal(&presence)?;
-        }
+        doubt::take_over(&self.site, &presence)?;
         Ok(Some(Arc::clone(self.presence.get_or_init(|| presence))))
     }
 
@@ -207,6 +204,8 @@ impl Inner {
         self.site.make_leases()?;
         let timeout = self.options.busy_timeout;
         let conn = presence.locking(|| connect::writer(self.site.path(), timeout))?;
+        // SQLite has made its log, and does not tell if the flush of its name fails.
+        self.site.flush_names()?;
         Ok(Box::new(Desk::new(conn)))
     }
 

@@ -16,4 +16,6 @@ mod pages;
 mod processes;
 mod repair;
 mod statements;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod undone;
 mod util;
