@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sessionlog_core::{
-    Data, Error, Event, Head as LogEnd, Kind, Kinds, NewEvent, Repair, Result, SessionRef,
-    held_error,
+    Data, Error, Event, FencingToken, Head as LogEnd, Kind, Kinds, NewEvent, Repair, Result,
+    SessionRef, Timestamp, held_error,
 };
 
 use crate::chunk::ChunkRef;
@@ -142,7 +142,14 @@ impl Seat {
                 frames = self.frames_in(state.tail.slot).await?;
             }
             state.slot = newest;
-            return Ok((state, frames, slot != newest));
+            let headless = slot != newest;
+            if headless {
+                // What can't be read may be of grants. They are counted, so the clock is far ahead of
+                // any of them.
+                let now = u64::try_from(Timestamp::now().as_micros()).unwrap_or(0);
+                state.token = state.token.max(FencingToken::new(now));
+            }
+            return Ok((state, frames, headless));
         }
         Err(Error::unsupported(format!(
             "no head of the session can be read, bring one back from a backup or an older version of \

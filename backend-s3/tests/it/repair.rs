@@ -8,7 +8,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use pollster::block_on;
 use sessionlog_backend_s3::{Bucket, Options};
 use sessionlog_core::{
-    AppendCondition, Event, EventLog, Kind, NewEvent, SeqNum, SessionRef, Upkeep,
+    AppendCondition, Event, EventLog, Kind, LeaseRequest, LeaseStore, NewEvent, Owner, SeqNum,
+    SessionRef, Upkeep,
 };
 
 const EVENTS: u64 = 12;
@@ -131,6 +132,31 @@ fn a_damaged_newest_head_costs_what_it_alone_held() {
         EVENTS,
         "one is lost, and one was appended"
     );
+}
+
+/// The newest head was that of a grant, which nobody can read any more: its token is not given again.
+#[test]
+fn a_damaged_newest_head_brings_no_token_back() {
+    let scene = Scene::new();
+    let grant = |bucket: &Bucket| {
+        let request = LeaseRequest::new(Owner::new("somebody").unwrap());
+        block_on(bucket.acquire(&scene.session, request)).unwrap()
+    };
+    let bucket = scene.open();
+    let before = grant(&bucket);
+    block_on(scene.store.put(&scene.keys("/h/")[0], "nothing".into())).unwrap();
+    drop(bucket);
+    scene.mend();
+    let bucket = scene.open();
+    let after = grant(&bucket);
+    assert!(after.token > before.token, "{} again", after.token);
+    let late = NewEvent::json(Kind::from_static("note"), "1").unwrap();
+    let late = bucket.append(
+        &scene.session,
+        vec![late],
+        AppendCondition::with(before.token),
+    );
+    assert_eq!(block_on(late).unwrap_err().kind().name(), "fenced");
 }
 
 #[test]
