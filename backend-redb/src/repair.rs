@@ -118,6 +118,7 @@ fn find(
         (None, None) => return Err(damaged_row(id)),
     };
     if whole.is_none() {
+        not_of_others(sessions, id, row.number)?;
         // The row that names the last holder has its token as well, under a checksum of its own.
         let said = leases.get(row.number).map_err(failed(what))?;
         let holder = said.and_then(|said| decode_holder(row.number, said.value()));
@@ -132,6 +133,24 @@ fn find(
         whole: whole.is_some(),
         row,
     })
+}
+
+/// Refuses a number that a damaged row has in common with another session: it may be that one's, and
+/// so may the events.
+fn not_of_others(
+    sessions: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    id: &SessionId,
+    number: u64,
+) -> Result<()> {
+    let what = "read the session";
+    for entry in ascending(sessions.iter().map_err(failed(what))?, what) {
+        let (name, row) = entry?;
+        let other = name.value() != id.as_str().as_bytes();
+        if other && Row::salvage(row.value()).is_some_and(|row| row.number == number) {
+            return Err(unmendable(id, "its row names the events of another"));
+        }
+    }
+    Ok(())
 }
 
 /// Goes through a log. `put` is called for every position from the first loss on, with the event

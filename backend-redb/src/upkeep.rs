@@ -1,8 +1,10 @@
 //! Looking for damage.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
-use redb::ReadableTable;
+use redb::{ReadTransaction, ReadableTable};
 use sessionlog_core::{
     BlobStore, Error, Finding, Head, Kinds, Place, Repair, Result, SeqNum, SessionId, SessionRef,
     Severity, Snapshot, Upkeep,
@@ -10,9 +12,11 @@ use sessionlog_core::{
 
 use crate::Redb;
 use crate::failure::{FILE, failed};
-use crate::format::{EVENTS, LEASES, Row, SESSIONS, SNAPSHOTS, UPLOADS, decode_holder};
+use crate::format::{
+    BLOBS, CHUNKS, EVENTS, LEASES, Row, SESSIONS, SNAPSHOTS, UPLOADS, decode_holder,
+};
 use crate::locks::of_upload;
-use crate::rows::{Rows, ascending};
+use crate::rows::{Rows, ascending, disorder};
 use crate::salvage::Salvage;
 
 #[async_trait]
@@ -77,6 +81,11 @@ impl Upkeep for Redb {
                 .map(|entry| Ok(entry?.0.value()))
                 .collect::<Result<Vec<_>>>()
         })?;
+        let nameless = self.shared.engine.read(nameless)?;
+        for upload in nameless.unwrap_or_default() {
+            let message = format!("the content of a blob whose name is lost: number {upload}");
+            found.push(Finding::new(Severity::Damage, Place::file(FILE), message));
+        }
         let unlocked = self.shared.locks.unlocked();
         for upload in uploads.unwrap_or_default() {
             let name = of_upload(upload);
@@ -240,6 +249,36 @@ impl Redb {
         }
         Ok(())
     }
+}
+
+/// The numbers of content that no blob has and no upload: blobs come and go with their content, so a
+/// row that names it is lost.
+fn nameless(txn: &ReadTransaction) -> Result<Vec<u64>> {
+    let what = "read blobs";
+    let mut named = BTreeSet::new();
+    let blobs = txn.open_table(BLOBS).map_err(failed(what))?;
+    for entry in ascending(blobs.iter().map_err(failed(what))?, what) {
+        named.insert(entry?.1.value().0);
+    }
+    let uploads = txn.open_table(UPLOADS).map_err(failed(what))?;
+    for entry in ascending(uploads.iter().map_err(failed(what))?, what) {
+        named.insert(entry?.0.value());
+    }
+    let chunks = txn.open_table(CHUNKS).map_err(failed(what))?;
+    let (mut lost, mut next) = (Vec::new(), Some(0));
+    while let Some(from) = next {
+        let behind = chunks.range((from, 0)..).map_err(failed(what))?.next();
+        let Some(entry) = behind else { break };
+        let (upload, _) = entry.map_err(failed(what))?.0.value();
+        if upload < from {
+            return Err(disorder(what));
+        }
+        if !named.contains(&upload) {
+            lost.push(upload);
+        }
+        next = upload.checked_add(1);
+    }
+    Ok(lost)
 }
 
 /// Used by repair as well: where a log that can't be mended stands.

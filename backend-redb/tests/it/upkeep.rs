@@ -1,10 +1,12 @@
 //! Repair, and giving space back.
 
 use crate::util::*;
+use futures_util::{StreamExt, TryStreamExt};
 use redb::{Builder, ConcurrencyMode, ReadableTable, TableDefinition};
 use sessionlog_backend_redb::Redb;
 
 const EVENTS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("events");
+const BLOBS: TableDefinition<'_, (u64, &[u8; 32]), (u64, u64)> = TableDefinition::new("blobs");
 const SESSIONS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("sessions");
 
 /// Changes rows as another program could.
@@ -115,6 +117,50 @@ fn a_damaged_session_row_is_listed_refused_and_written_anew() {
     assert_eq!(read(&store, &session).unwrap().len(), 5);
     let next = block_on(store.acquire(&session, LeaseRequest::new(owner))).unwrap();
     assert!(next.token > lease.token);
+}
+
+/// A page as it was earlier has no trace of a blob; its content does.
+#[test]
+fn content_whose_blob_has_lost_its_name_is_damage() {
+    let (_dir, store, session) = with_events(1);
+    let pieces = || futures_util::stream::iter([Ok("content".into())]).boxed();
+    let blob = block_on(store.put(&session, pieces(), None)).unwrap();
+    let damage = |store: &Redb| {
+        let strays = block_on(store.strays()).unwrap();
+        strays
+            .iter()
+            .filter(|f| f.severity == Severity::Damage)
+            .count()
+    };
+    assert_eq!(damage(&store), 0);
+    let store = tamper(store, |txn| {
+        let mut table = txn.open_table(BLOBS).unwrap();
+        table.retain(|_, _| false).unwrap();
+    });
+    let get = store.get(&session, blob.id, 0..u64::MAX);
+    let get: Result<Vec<_>> = block_on(get.try_collect());
+    assert!(get.unwrap_err().is_not_found());
+    assert_eq!(damage(&store), 1);
+}
+
+/// The number of a damaged row may be that of another session, whose events a repair must not touch.
+#[test]
+fn a_row_that_names_another_sessions_events_costs_that_one_nothing() {
+    let (_dir, store, _) = with_events(1);
+    let damaged = filled(&store, "t", 4);
+    let other = filled(&store, "u", 4);
+    let before = read(&store, &other).unwrap();
+    let store = tamper(store, |txn| {
+        let mut table = txn.open_table(SESSIONS).unwrap();
+        let number = table.get(&b"u"[..]).unwrap().unwrap().value()[0];
+        let mut row = table.get(&b"t"[..]).unwrap().unwrap().value().to_vec();
+        row[0] = number;
+        table.insert(&b"t"[..], row.as_slice()).unwrap();
+    });
+    let repair = block_on(store.repair(&damaged.id, true));
+    assert_eq!(read(&store, &other).unwrap(), before, "{repair:?}");
+    assert_eq!(repair.unwrap_err().kind().name(), "unsupported");
+    assert!(block_on(store.head(&damaged.id)).unwrap_err().is_corrupt());
 }
 
 #[test]
