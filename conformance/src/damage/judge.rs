@@ -63,6 +63,16 @@ impl Context {
         }
     }
 
+    /// Whether blobs may be not there without a word: their file is gone, or is of another time or
+    /// another store, or has lost an end of which nobody can tell that it was there.
+    pub(super) fn may_lack_blobs(&self) -> bool {
+        let lost = self.subject.finds_lost_ends != Capability::Yes && self.ends_early();
+        lost || matches!(
+            self.harm.what,
+            What::Missing | What::Older { .. } | What::OfStore
+        )
+    }
+
     /// The truth about a life.
     pub(super) fn truth(&self, life: &SessionRef) -> Held<&Truth> {
         let mut known = self.truths(&life.id).into_iter().flatten();
@@ -257,60 +267,6 @@ impl Context {
         let owner = self.built.owner(&self.harm.file);
         let told = seen.strays.as_ref().map_or(true, |found| damage(found));
         self.subject.finds_lost_names != Capability::Yes && owner.is_none_or(|o| o == id) && told
-    }
-
-    /// A breach if a read fails and verification sees no damage, or the other way round.
-    pub(super) fn verified(&self, seen: &Seen) -> Held {
-        let stray = seen.strays.as_ref().map_or(true, |found| damage(found));
-        for (id, session) in &seen.sessions {
-            let Some(truth) = self.now().get(id) else {
-                continue;
-            };
-            let found = match &session.verified {
-                Ok(found) => damage(found),
-                Err(error) => !error.is_not_found(),
-            };
-            if let Some(error) = session.first_error() {
-                // What lies in a file that is gone, in a store that keeps no list of its files.
-                let gone = error.is_not_found() && matches!(self.harm.what, What::Missing);
-                ensure!(
-                    found || gone || stray || error.is_not_found(),
-                    "verification of {id} sees no damage, reading says: {error} ({:?})",
-                    error.kind()
-                );
-            } else if found && session.verified.is_ok() {
-                let said = session.verified.as_ref().ok();
-                let about = said
-                    .into_iter()
-                    .flatten()
-                    .find(|f| f.severity == Severity::Damage);
-                ensure!(
-                    about
-                        .is_some_and(|f| !f.message.is_empty()
-                            && f.place != sessionlog_core::Place::default()),
-                    "a finding without a place or without words: {about:?}"
-                );
-            }
-            if !found && !stray {
-                self.whole(session, truth)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A breach unless a session shows all that was acknowledged.
-    pub(super) fn whole(&self, seen: &SeenSession, truth: &Truth) -> Held {
-        let id = &truth.life.id;
-        let Ok((life, _)) = &seen.head else {
-            ensure!(self.may_be_absent(id), "the head of {id}: {:?}", seen.head);
-            return Ok(());
-        };
-        let shown = self.truth(life)?;
-        ensure!(seen.ended.is_ok(), "reading {id}: {:?}", seen.ended);
-        let len = seen.events.len();
-        let whole = len == shown.events.len() || self.may_end(truth, len);
-        ensure!(whole, "{id} shows {len} of {} events", shown.events.len());
-        Ok(())
     }
 }
 

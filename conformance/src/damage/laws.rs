@@ -1,13 +1,15 @@
 //! The laws of damaged files.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::explore::{Context, DETECTED, HARMLESS, Happened, explore};
 use super::harm::{Harm, Image, What};
 use super::judge::damage;
 use super::look::Seen;
-use super::mend::{APPENDED, GRANTED, REFUSED, SALVAGED, UNGRANTED, appended, leased, repaired};
+use super::mend::{KEPT, LOST, SALVAGED, kept_behind, repaired};
 use super::tree::Tree;
+use super::write::{APPENDED, GRANTED, REFUSED, UNGRANTED, appended, leased};
 use crate::Law;
 use crate::bench::{Ask, Bench};
 use crate::breach::{End, Held, ensure, ensure_eq};
@@ -30,7 +32,7 @@ pub(crate) const LAWS: &[Law] = &[
     law!(
         Damage,
         g16_damaged_files_stay_as_they_are,
-        "Opening, reading and verifying a damaged store leave the damaged file as it is, unless nothing is lost without it.",
+        "Opening, reading and verifying a damaged store leave the damaged file as it is, and take nothing from another, unless nothing is lost without it.",
         Folder,
         SilentOpen
     ),
@@ -110,11 +112,13 @@ async fn g16_damaged_files_stay_as_they_are(bench: &Bench) -> Held {
         let seen = look(&context).await;
         let happened = told(&context, seen.as_ref());
         let after = Tree::of(&context.place)?;
-        if context.tree.changed(&after).contains(&context.harm.file) && !needless(&context).await? {
-            return Err(crate::breach::breach(format!(
+        for file in context.tree.changed(&after) {
+            let touched = file == context.harm.file || context.tree.is_less_in(&after, &file);
+            ensure!(
+                !touched || needless(&context, &file).await?,
                 "{} was changed by opening, reading and verifying",
-                context.harm.file.display()
-            )));
+                file.display()
+            );
         }
         Ok(happened)
     }
@@ -122,10 +126,11 @@ async fn g16_damaged_files_stay_as_they_are(bench: &Bench) -> Held {
     explore(bench, images, |c| Box::pin(act(c)), &[DETECTED, HARMLESS]).await
 }
 
-/// Whether everything is read, and found whole, without the file.
-async fn needless(context: &Context) -> Held<bool> {
+/// Whether everything is read, and found whole, without a file.
+async fn needless(context: &Context, file: &Path) -> Held<bool> {
     let harm = Harm {
         what: What::Missing,
+        file: file.to_owned(),
         ..context.harm.clone()
     };
     let Some(tree) = harm.done(&context.built) else {
@@ -168,7 +173,10 @@ async fn g15_repair_salvages_what_is_whole(bench: &Bench) -> Held {
         |c| Box::pin(repaired(c)),
         &[SALVAGED, HARMLESS],
     )
-    .await
+    .await?;
+    let counters = bench.counters();
+    let times = |what| counters.get(what).copied().unwrap_or(0);
+    kept_behind(times(LOST), times(KEPT))
 }
 
 async fn g14_damage_to_one_session_leaves_the_others(bench: &Bench) -> Held {

@@ -101,6 +101,11 @@ impl SeenSession {
 
     /// The first error of all that belongs to the log or the blobs.
     pub(super) fn first_error(&self) -> Option<&sessionlog_core::Error> {
+        self.errors().next()
+    }
+
+    /// All errors that belong to the log or the blobs.
+    pub(super) fn errors(&self) -> impl Iterator<Item = &sessionlog_core::Error> {
         let log = [self.head.as_ref().err(), self.ended.as_ref().err()];
         let blobs = self.blobs.values().map(|blob| blob.as_ref().err());
         let singles = self.singles.iter().map(|single| single.as_ref().err());
@@ -110,7 +115,6 @@ impl SeenSession {
             .chain(listed)
             .chain(blobs)
             .flatten()
-            .next()
     }
 }
 

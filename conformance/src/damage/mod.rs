@@ -14,6 +14,8 @@ mod look;
 mod mend;
 mod plan;
 mod tree;
+mod verified;
+mod write;
 
 pub(crate) use explore::Harmed;
 pub(crate) use laws::LAWS;

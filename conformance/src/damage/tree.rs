@@ -82,6 +82,12 @@ impl Tree {
             .filter(|(name, bytes)| self.files.get(*name) != Some(*bytes));
         gone.chain(new.map(|(name, _)| name)).cloned().collect()
     }
+
+    /// Whether a file of this tree is gone or shorter in the other.
+    pub(crate) fn is_less_in(&self, other: &Self, file: &Path) -> bool {
+        let len = |tree: &Self| tree.files.get(file).map(Vec::len);
+        len(other) < len(self)
+    }
 }
 
 #[cfg(unix)]

@@ -116,7 +116,8 @@ impl BlobStore for Faulty {
             {
                 return Ok(one(content));
             }
-            Ok::<_, Error>(this.inner.get(&session, id, range))
+            let pieces = this.inner.get(&session, id, range);
+            Ok::<_, Error>(pieces.map_err(move |e| this.told_of_a_blob(e)).boxed())
         })
         .try_flatten()
         .boxed()
@@ -126,6 +127,9 @@ impl BlobStore for Faulty {
         let (this, session) = (self.clone(), self.folded(session));
         stream::once(async move {
             let mut all: Vec<BlobInfo> = this.inner.list(&session).try_collect().await?;
+            if this.is(Fault::DamagedBlobsVanish) {
+                all = this.readable_blobs(&session, all).await;
+            }
             let known = this.known();
             match this.fault {
                 Fault::ListsDoublePuts => {

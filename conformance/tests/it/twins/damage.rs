@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use sessionlog_conformance::{Capability, Medium, Options, Place, Subject};
 use sessionlog_core::{Backend, Error, Result, Sum};
@@ -68,6 +69,11 @@ fn taken(fault: Fault, mut text: Vec<u8>) -> Vec<u8> {
     }
 }
 
+/// Whether a twin has a repair.
+const fn mends(fault: Fault) -> bool {
+    matches!(fault, Fault::RepairMiscounts | Fault::RepairCutsTheJournal)
+}
+
 async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
     let dir = place.dir();
     let path = dir.join("journal");
@@ -85,16 +91,15 @@ async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
     }
     let opened = Journal::open_as(dir, |text| Ok(taken(fault, text))).await;
     let journal = match opened {
-        Err(_) if fault == Fault::RepairMiscounts && is_damaged(&text) => {
+        Err(_) if mends(fault) && is_damaged(&text) => {
             let journal = Journal::open_as(dir, |text| {
                 let len = whole(&text);
                 Ok(text[..len].to_vec())
             });
             let mut twin = Faulty::new(Arc::new(journal.await.unwrap()) as Arc<dyn Backend>, fault);
             twin.dir = Some(dir.to_owned());
-            twin.shared
-                .busy
-                .store(true, std::sync::atomic::Ordering::SeqCst);
+            twin.shared.busy.store(true, SeqCst);
+            twin.shared.opened.store(1, SeqCst);
             return Ok(twin);
         }
         opened => opened.map_err(|e| Error::unavailable("can't be opened").with_source(e))?,
@@ -114,9 +119,9 @@ macro_rules! over_damage {
             const GROUP_COMMIT: Capability = Mine::GROUP_COMMIT;
             const ONE_WRITE_ONE_FLUSH: Capability = Mine::ONE_WRITE_ONE_FLUSH;
             const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
-            const SALVAGES: Capability = match Fault::$fault {
-                Fault::RepairMiscounts => Capability::Yes,
-                _ => Mine::SALVAGES,
+            const SALVAGES: Capability = match mends(Fault::$fault) {
+                true => Capability::Yes,
+                false => Mine::SALVAGES,
             };
             async fn open(place: &Place) -> Result<Faulty> {
                 open(place, Fault::$fault).await
@@ -152,6 +157,9 @@ twins! { "damage", over_damage;
         g16_damaged_files_stay_as_they_are,
     ]
     repair_miscounts RepairMiscounts [
+        g15_repair_salvages_what_is_whole,
+    ]
+    repair_cuts_the_journal RepairCutsTheJournal [
         g15_repair_salvages_what_is_whole,
     ]
     one_spoils_all OneSpoilsAll [

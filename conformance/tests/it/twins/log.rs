@@ -213,7 +213,7 @@ impl EventLog for Faulty {
             _ => id.clone(),
         };
         self.readable()?;
-        let (session, mut head) = self.inner.head(&id).await?;
+        let (session, mut head) = self.looked(&id).await?;
         match self.fault {
             Fault::ForgetsTheLargestId => head.top = EventId::MIN,
             Fault::CachesHeads => {
@@ -273,7 +273,7 @@ impl EventLog for Faulty {
         };
         self.touch("read");
         let this = self.clone();
-        let chunks = self.inner.read(&session, cut.clone());
+        let chunks = self.told_chunks(self.inner.read(&session, cut.clone()));
         match self.fault {
             Fault::MissingIsEmpty => {
                 let there = |chunk: &Result<_>| !matches!(chunk, Err(e) if e.is_not_found());

@@ -12,6 +12,7 @@ mod blob;
 mod damage;
 mod fault;
 mod files;
+mod harmed;
 mod lease;
 mod log;
 mod memory;
@@ -130,6 +131,12 @@ pub(crate) async fn pause() {
     .await;
 }
 
+/// Runs the laws of damaged files on a twin whose fault no other law can meet.
+pub(crate) fn must_fail_damaged<S: Subject>(_: &str, expected: &[&str]) {
+    let options = Options::smoke();
+    must_fail_some::<S>(&options, expected, |law| law.level == Level::Damage);
+}
+
 /// Runs every law on a twin; what is not green must be what it names, and nothing else.
 pub(crate) fn must_fail<S: Subject>(child: &str, expected: &[&str]) {
     if sessionlog_conformance::child::<S>() {
@@ -197,6 +204,7 @@ fn every_law_has_a_twin() {
         .chain(files::ALL)
         .chain(files::OTHERS)
         .chain(damage::ALL)
+        .chain(harmed::ALL)
         .chain(race::ALL)
         .chain(power::ALL)
         .flat_map(|(_, laws)| laws.iter().copied())
@@ -213,14 +221,20 @@ fn every_law_has_a_twin() {
 
 /// Makes a subject and a test of each twin, and a table of them.
 macro_rules! twins {
-    ($module:literal, $subject:ident; $($name:ident $fault:ident [$($law:ident),* $(,)?])*) => {
+    ($module:literal, $subject:ident; $($twins:tt)*) => {
+        twins! { $module, $subject, must_fail; $($twins)* }
+    };
+    (
+        $module:literal, $subject:ident, $run:ident;
+        $($name:ident $fault:ident [$($law:ident),* $(,)?])*
+    ) => {
         $(
             #[test]
             fn $name() {
                 struct Twin;
                 $subject!(Twin, $fault);
                 let child = concat!("twins::", $module, "::", stringify!($name));
-                super::must_fail::<Twin>(child, &[$(stringify!($law)),*]);
+                super::$run::<Twin>(child, &[$(stringify!($law)),*]);
             }
         )*
 

@@ -57,6 +57,7 @@ impl SnapshotStore for Faulty {
         bound: SeqNum,
     ) -> Result<Option<Snapshot>> {
         let session = &self.folded(session);
+        self.snapshots_are_whole(session).await?;
         let (version, bound) = match self.fault {
             Fault::IgnoresVersions => (1, bound),
             Fault::LatestIgnoresBound => (version, SeqNum::MAX),

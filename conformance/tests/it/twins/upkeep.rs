@@ -14,7 +14,11 @@ use super::{Fault, Faulty};
 impl Faulty {
     /// A damaged journal is refused until it is repaired.
     pub(super) fn readable(&self) -> Result<()> {
-        if self.is(Fault::RepairMiscounts) && self.shared.busy.load(SeqCst) {
+        let refuses = matches!(
+            self.fault,
+            Fault::RepairMiscounts | Fault::RepairCutsTheJournal
+        );
+        if refuses && self.shared.busy.load(SeqCst) {
             return Err(Error::corrupt(
                 Place::file("journal"),
                 "lines behind damage",
@@ -66,7 +70,7 @@ impl Upkeep for Faulty {
         if self.is(Fault::VerifyCriesWolf) {
             found.push(Finding::new(Severity::Damage, Place::session(id), "a wolf"));
         }
-        Ok(found)
+        Ok(self.told_findings(found))
     }
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
@@ -78,13 +82,16 @@ impl Upkeep for Faulty {
                 .append(&session, vec![lost], AppendCondition::NONE)
                 .await?;
         }
+        if self.is(Fault::RepairCutsTheJournal) && self.shared.opened.load(SeqCst) > 0 {
+            return self.cut_journal(id, apply).await;
+        }
         if self.readable().is_err() {
             self.shared.busy.store(!apply, SeqCst);
             let mut repair = Repair::default();
             repair.events = u64::MAX;
             return Ok(repair);
         }
-        self.inner.repair(id, apply).await
+        self.mended(id, apply).await
     }
 
     async fn strays(&self) -> Result<Vec<Finding>> {
