@@ -18,7 +18,7 @@ use crate::breach::{End, Held, breach};
 use crate::make;
 use crate::subject::Erased;
 use crate::trace::{Traced, Trail};
-use crate::{Options, Place};
+use crate::{Budget, Capability, Medium, Options, Place};
 
 /// A backend that leaves a trail.
 pub(crate) type Handle = Arc<dyn Backend>;
@@ -62,6 +62,26 @@ impl Bench {
     /// The same as [`new_place`](Self::new_place), but in memory, unless a disk was named.
     pub(crate) fn quick_place(&self) -> Held<Place> {
         Ok(Place::quick(&self.options.ground)?)
+    }
+
+    /// Whether thousands of small things cost little in a [`quick_place`](Self::quick_place): in memory
+    /// always, elsewhere only if the budget has room for them, no server is asked and no disk was named.
+    pub(crate) fn is_quick(&self) -> bool {
+        match self.subject.medium {
+            Medium::Memory => true,
+            Medium::External => false,
+            Medium::Directory | Medium::ObjectStore => {
+                self.options.budget != Budget::Smoke && self.options.ground.root.is_none()
+            }
+        }
+    }
+
+    /// A handle beside another one, where there can be several at once; else the same.
+    pub(crate) async fn beside(&self, handle: &Handle) -> Held<Handle> {
+        match self.subject.several_handles {
+            Capability::Yes => self.open().await,
+            Capability::No(_) => Ok(Arc::clone(handle)),
+        }
     }
 
     /// Takes note of what has to be done to see the failure again.

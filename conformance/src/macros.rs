@@ -41,6 +41,7 @@ macro_rules! conformance {
             g04_concurrent_appends_are_all_there_once
             g04_slices_equal_the_full_read
             g04_a_long_log_is_read_whole
+            g04_shortcuts_give_what_plain_looks_give
             g04_ranges_are_cut_at_the_tail
             g04_a_read_ends_where_the_log_ended_when_it_began
             g05_the_stated_tail_must_be_the_tail
@@ -54,6 +55,7 @@ macro_rules! conformance {
             g06_a_follower_gets_each_event_once
             g06_a_follower_wakes_up_for_another_handle
             g06_a_follower_learns_of_the_end_of_the_life
+            g06_a_follower_learns_of_another_handles_delete
             g06_what_is_there_needs_no_waiting
             g07_tokens_grow_with_every_grant
             g07_tokens_grow_over_a_reopen
@@ -97,6 +99,7 @@ macro_rules! conformance {
             g14_sessions_do_not_touch_each_other
             g14_ids_that_file_systems_confuse_are_apart
             g14_the_list_has_every_session_once
+            g14_the_newest_sessions_are_those_made_last
             g15_checksums_follow_the_formula
             g15_every_slice_can_be_verified
             g15_verify_finds_nothing_in_a_whole_store

@@ -48,7 +48,7 @@ pub trait Subject: Sized + 'static {
     const FORCED_LEASES: Capability = Capability::Yes;
     /// A lease ends at once when it is dropped or its holder is killed, not only when it expires.
     const PROMPT_LEASES: Capability = Capability::Yes;
-    /// A follower on one handle wakes up for an append on another.
+    /// A follower on one handle wakes up for an append on another, and for its delete.
     const LIVE_NOTIFICATION: Capability = Capability::Yes;
     /// Concurrent appends share flushes.
     const GROUP_COMMIT: Capability = Capability::Yes;

@@ -125,14 +125,18 @@ pub trait EventLog: Send + Sync {
         self.read(session, range)
     }
 
-    /// Waits until the log may reach beyond `tail`; may return early.
+    /// Waits until the log may reach beyond `tail`, or the life has ended; may return early. Any number
+    /// may wait at once, for one session and for several, and all of them are woken.
+    ///
+    /// # Errors
+    /// `NotFound` once the life has ended, whichever handle ended it; `Corrupt`, `Unavailable`.
     async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()>;
 
     /// The names of all sessions that are there, also of damaged ones.
     fn sessions(&self) -> SessionIds;
 
     /// The names of the `most` sessions that were made last, the newest first; `None` where no index
-    /// tells. Cost: does not grow with the sessions that are not asked for, where the storage can.
+    /// tells. Those that were made within the same millisecond come in any order. Cost: does not grow with the sessions that are not asked for, where the storage can.
     ///
     /// # Errors
     /// `Unavailable`.

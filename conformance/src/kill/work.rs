@@ -130,9 +130,9 @@ impl fmt::Display for Who {
     }
 }
 
-/// Event `n` of a workload: now and then a long one.
+/// Event `n` of a workload: now and then a long one, but for those of the large batch.
 pub(crate) fn work_event(n: u64) -> NewEvent {
-    if n % 10 == 7 {
+    if n % 10 == 7 && n < LARGE.0 {
         let text: Vec<u8> = noise(n, 9_000).iter().map(|b| b'a' + b % 26).collect();
         return with_data(n, format!("\"{}\"", String::from_utf8_lossy(&text)));
     }
@@ -152,6 +152,9 @@ fn batch(from: u64, to: u64) -> Vec<NewEvent> {
     (from..to).map(work_event).collect()
 }
 
+/// The large batch: more events than a store may take for a small one.
+pub(crate) const LARGE: (u64, u64) = (1_000, 1_300);
+
 const S: Who = Who("s", 1);
 const OTHER: Who = Who("other", 2);
 const AGAIN: Who = Who("s", 3);
@@ -168,6 +171,13 @@ pub(crate) fn steps(work: &str) -> Vec<Step> {
             Append(S, 10, 11),
             Append(S, 11, 40),
         ],
+        // The same with a large batch at its end.
+        "batches" => {
+            let mut steps = steps("appends");
+            steps.pop();
+            steps.push(Append(S, LARGE.0, LARGE.1));
+            steps
+        }
         "lease" => vec![
             Create(S),
             Acquire(S),

@@ -83,6 +83,13 @@ async fn a01_a_blob_is_named_by_its_content(bench: &Bench) -> Held {
     g_round_trip(bench, 1, b"x").await?;
     g_round_trip(bench, 1, b"line\r\n\0\xff{\"a\":1}\n").await?;
     g_round_trip(bench, 70_000, &noise(3, 200_001)).await?;
+    // Longer than any part that a store cuts content into.
+    let long = bench
+        .options
+        .budget
+        .of((1 << 20) + 1, (6 << 20) + 1, (6 << 20) + 1);
+    let long = noise(4, usize::try_from(long).unwrap_or(0));
+    g_round_trip(bench, 300_000, &long).await?;
     let (store, session) = bench.session("empty-pieces").await?;
     let parts = [&b""[..], b"ab", b"", b"c", b""].map(|p| Ok(Bytes::from_static(p)));
     let info = store
@@ -114,6 +121,12 @@ async fn a01_ranges_of_a_blob_are_cut_at_its_end(bench: &Bench) -> Held {
         (5, 5),
         (9, 3),
         (65_535, 65_538),
+        (4_093, 4_096),
+        (4_096, 4_099),
+        (65_533, 65_536),
+        (65_536, 65_539),
+        (65_534, 65_537),
+        (65_537, 65_540),
         (12_345, 77_777),
     ] {
         let cut = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(content.len());
@@ -163,7 +176,11 @@ async fn a01_blobs_are_listed_and_removed(bench: &Bench) -> Held {
     }
     expected.sort_unstable();
     ensure_eq!(listed(&store, &session).await?, expected, "the list");
-    while let Some((id, _)) = expected.pop() {
+    let removed: Vec<_> = expected.iter().map(|(id, _)| *id).collect();
+    while let Some((id, len)) = expected.pop() {
+        // What was read may be in some cache now.
+        let back = store.blob(&session, id, 0..u64::MAX).await?;
+        ensure_eq!(back.len() as u64, len, "the length of a listed blob");
         store.remove(&session, id, None).await?;
         ensure_eq!(
             listed(&store, &session).await?,
@@ -174,6 +191,41 @@ async fn a01_blobs_are_listed_and_removed(bench: &Bench) -> Held {
         ensure_err!(get, ErrorKind::NotFound, "reading a removed blob");
         store.remove(&session, id, None).await?;
     }
+    let store = bench.reopen(store).await?;
+    ensure_eq!(
+        listed(&store, &session).await?,
+        vec![],
+        "the list after all were removed, and a reopen"
+    );
+    for id in removed {
+        let get = store.blob(&session, id, 0..u64::MAX).await;
+        ensure_err!(get, ErrorKind::NotFound, "reading it after a reopen");
+    }
+    drop(store);
+    long_list(bench).await
+}
+
+/// Lists more small blobs than a page may have, where they cost little.
+async fn long_list(bench: &Bench) -> Held {
+    let many = match bench.is_quick() {
+        true => 70,
+        false => bench.options.budget.of(12, 70, 1_100),
+    };
+    let place = bench.quick_place()?;
+    let store = bench.open_at(&place).await?;
+    let session = fresh("many")?;
+    store.create(&session).await?;
+    let mut expected = Vec::new();
+    for n in 0..many {
+        let info = store.put(&session, pieces(&n.to_be_bytes(), 8), None);
+        expected.push((info.await?.id, 8));
+    }
+    expected.sort_unstable();
+    ensure_eq!(
+        listed(&store, &session).await?,
+        expected,
+        "the list of {many} blobs"
+    );
     Ok(())
 }
 

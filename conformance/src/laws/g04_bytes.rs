@@ -137,6 +137,10 @@ async fn g04_payloads_of_any_length_come_back(bench: &Bench) -> Held {
         1,
         longest + 1,
         2,
+        // Together they are more than a read may hold at a time.
+        longest,
+        longest,
+        longest,
     ];
     let text = |n: u64, len: usize| {
         if len < 2 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join;
+use futures_util::future::{join, try_join3};
 use sessionlog_core::{ErrorKind, Events, SeqNum, Store};
 
 use crate::Law;
@@ -36,6 +36,12 @@ pub(super) const LAWS: &[Law] = &[
     law!(
         g06_a_follower_learns_of_the_end_of_the_life,
         "A follower that waits is told when its session is deleted."
+    ),
+    law!(
+        g06_a_follower_learns_of_another_handles_delete,
+        "The same where another handle deletes it.",
+        SeveralHandles,
+        LiveNotification
     ),
     law!(
         g06_what_is_there_needs_no_waiting,
@@ -137,17 +143,27 @@ async fn g06_a_follower_gets_each_event_once(bench: &Bench) -> Held {
     let mut from_start = opened.follow(SeqNum::ZERO);
     let mut from_middle = opened.follow(at(3));
     let mut from_ahead = opened.follow(at(5));
+    let other = fresh("other")?;
+    handle.create(&other).await?;
+    let mut beside = store.open(&other.id).await?.follow(SeqNum::ZERO);
     follow_to(bench, &mut from_start, 0, 5).await?;
     follow_to(bench, &mut from_middle, 3, 5).await?;
     for n in 5..25 {
-        let waits = follow_to(bench, &mut from_start, n, n + 1);
-        let appends = async { handle.put_events(&session, events(n..n + 1)).await };
+        // Several wait on one handle, for one session and for another.
+        let waits = try_join3(
+            follow_to(bench, &mut from_start, n, n + 1),
+            follow_to(bench, &mut from_ahead, n, n + 1),
+            follow_to(bench, &mut beside, n - 5, n - 4),
+        );
+        let appends = async {
+            handle.put_events(&session, events(n..n + 1)).await?;
+            handle.put_events(&other, events(n..n + 1)).await
+        };
         let (waited, appended) = join(waits, appends).await;
         appended?;
         waited?;
     }
-    follow_to(bench, &mut from_middle, 5, 25).await?;
-    follow_to(bench, &mut from_ahead, 5, 25).await
+    follow_to(bench, &mut from_middle, 5, 25).await
 }
 
 async fn g06_a_follower_wakes_up_for_another_handle(bench: &Bench) -> Held {
@@ -175,16 +191,28 @@ async fn appended_in_parts(a: &Handle, session: &sessionlog_core::SessionRef, n:
 }
 
 async fn g06_a_follower_learns_of_the_end_of_the_life(bench: &Bench) -> Held {
-    let (store, session) = bench.session("s").await?;
-    store.put_events(&session, events(0..2)).await?;
-    let waits = patient(bench.options.patience, store.changed(&session, at(2)));
-    let (waited, deleted) = join(waits, store.delete(&session, None)).await;
+    let store = bench.open().await?;
+    learns_of_the_end(bench, &store, &store).await
+}
+
+async fn g06_a_follower_learns_of_another_handles_delete(bench: &Bench) -> Held {
+    let (waits, deletes) = (bench.open().await?, bench.open().await?);
+    learns_of_the_end(bench, &waits, &deletes).await
+}
+
+/// One handle waits for more of a session that another deletes.
+async fn learns_of_the_end(bench: &Bench, waiter: &Handle, deleter: &Handle) -> Held {
+    let session = fresh("s")?;
+    deleter.create(&session).await?;
+    deleter.put_events(&session, events(0..2)).await?;
+    let waits = patient(bench.options.patience, waiter.changed(&session, at(2)));
+    let (waited, deleted) = join(waits, deleter.delete(&session, None)).await;
     deleted?;
     ensure!(
         waited.is_some(),
         "who waited for a session that was deleted was never woken"
     );
-    let again = patient(bench.options.patience, store.changed(&session, at(2))).await;
+    let again = patient(bench.options.patience, waiter.changed(&session, at(2))).await;
     let Some(again) = again else {
         return Err(breach(
             "who waits for a session that was deleted waits for ever",

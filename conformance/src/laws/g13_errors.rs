@@ -1,10 +1,12 @@
 //! G13: every error but `Indeterminate` means that nothing changed.
 
 use futures_util::StreamExt;
-use sessionlog_core::{AppendCondition, BlobId, ErrorKind, Limits, NewEvent, SeqNum, Sum};
+use sessionlog_core::{
+    AppendCondition, BlobId, ErrorKind, Limits, NewEvent, SeqNum, SessionRef, Sum,
+};
 
 use crate::Law;
-use crate::bench::{Ask, Bench};
+use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, ensure, ensure_eq, ensure_err};
 use crate::dump::Dump;
 use crate::law::law;
@@ -17,11 +19,11 @@ pub(super) const LAWS: &[Law] = &[
     ),
     law!(
         g13_too_large_events_are_refused_with_figures,
-        "An event over the limit is invalid input that tells the limit and the size; at the limit it works."
+        "An event over the limit is invalid input that tells the limit and the size, whatever the condition; at the limit it works."
     ),
     law!(
         g13_too_large_batches_are_refused_with_figures,
-        "A batch over a limit is invalid input that tells the limit and the size; at the limit it works."
+        "A batch over a limit is invalid input that tells the limit and the size, whatever the condition; at the limit it works."
     ),
     law!(
         g13_a_refused_append_changes_nothing,
@@ -92,8 +94,35 @@ fn figures<T>(result: &sessionlog_core::Result<T>, limit: usize, given: usize, w
     Ok(())
 }
 
-/// A JSON string of a length.
+/// Whether a batch is refused with both figures under every condition, too.
+async fn under_conditions(
+    store: &Handle,
+    session: &SessionRef,
+    batch: &[NewEvent],
+    limit: usize,
+    given: usize,
+) -> Held {
+    let before = store.end(session).await?;
+    let lease = store.lease(session, "driver").await?;
+    let token = AppendCondition::with(lease.token);
+    for (condition, what) in [
+        (AppendCondition::at(before.tail), "a batch at a tail"),
+        (token, "a batch under a token"),
+    ] {
+        let refused = store.append(session, batch.to_vec(), condition).await;
+        figures(&refused, limit, given, what)?;
+    }
+    store.release(&lease).await?;
+    let after = store.end(session).await?;
+    ensure_eq!(after, before, "the head after batches over a limit");
+    Ok(())
+}
+
+/// A JSON text of a length.
 fn text(len: usize) -> Vec<u8> {
+    if len < 2 {
+        return b"7".to_vec();
+    }
     let mut text = vec![b'x'; len];
     text.first_mut().into_iter().for_each(|b| *b = b'"');
     text.last_mut().into_iter().for_each(|b| *b = b'"');
@@ -105,9 +134,11 @@ async fn g13_too_large_events_are_refused_with_figures(bench: &Bench) -> Held {
     let Limits { event_bytes, .. } = bench.subject.limits;
     let large = with_data(1, text(event_bytes + 1));
     let before = Dump::of(&store).await?;
-    let refused = store.put_events(&session, vec![event(0), large]).await;
+    let large = vec![event(0), large];
+    let refused = store.put_events(&session, large.clone()).await;
     figures(&refused, event_bytes, event_bytes + 1, "an event")?;
     before.same(&Dump::of(&store).await?, "after an event over the limit")?;
+    under_conditions(&store, &session, &large, event_bytes, event_bytes + 1).await?;
     if bench.options.budget.of(0, 1, 1) == 1 {
         let most = with_data(2, text(event_bytes));
         store.put_events(&session, vec![most.clone()]).await?;
@@ -130,7 +161,8 @@ async fn g13_too_large_batches_are_refused_with_figures(bench: &Bench) -> Held {
     } = bench.subject.limits;
     let before = Dump::of(&store).await?;
     let many = 0..u64::try_from(batch_events).unwrap_or(u64::MAX) + 1;
-    let refused = store.put_events(&session, events(many)).await;
+    let many = events(many);
+    let refused = store.put_events(&session, many.clone()).await;
     figures(
         &refused,
         batch_events,
@@ -146,16 +178,35 @@ async fn g13_too_large_batches_are_refused_with_figures(bench: &Bench) -> Held {
     };
     let large: Vec<_> = (0..enough).map(share).collect();
     let bytes = large.iter().map(|e| e.data.len()).sum();
-    let refused = store.put_events(&session, large).await;
+    let refused = store.put_events(&session, large.clone()).await;
     figures(&refused, batch_bytes, bytes, "a batch of many bytes")?;
     before.same(&Dump::of(&store).await?, "after batches over the limits")?;
+    under_conditions(&store, &session, &many, batch_events, batch_events + 1).await?;
+    under_conditions(&store, &session, &large, batch_bytes, bytes).await?;
+    // As many bytes as a default limit has would take too long.
+    if bench.options.budget.of(4 << 20, 4 << 20, u64::MAX) >= batch_bytes as u64 {
+        let mut most = large;
+        most.truncate(batch_bytes / one.data.len());
+        let rest = batch_bytes % one.data.len();
+        if rest > 0 {
+            most.push(with_data(enough, text(rest)));
+        }
+        let fits = most.len() <= batch_events;
+        let kept = if fits { most } else { Vec::new() };
+        let end = store.end(&session).await?.tail.plus(kept.len() as u64);
+        store.put_events(&session, kept).await?;
+        let tail = store.end(&session).await?.tail;
+        ensure_eq!(tail, end, "the tail behind a batch of bytes at the limit");
+    }
     if bench.options.budget.of(0, 1, 1) == 1 {
-        let most = events(0..u64::try_from(batch_events).unwrap_or(u64::MAX));
+        let before = store.end(&session).await?.tail;
+        let many = u64::try_from(batch_events).unwrap_or(u64::MAX);
+        let most = events(100_000..100_000 + many);
         store.put_events(&session, most).await?;
         let tail = store.end(&session).await?.tail;
         ensure_eq!(
-            tail.get(),
-            batch_events as u64,
+            tail,
+            before.plus(many),
             "the tail behind a batch at the limit"
         );
     }
@@ -170,6 +221,9 @@ async fn g13_a_refused_append_changes_nothing(bench: &Bench) -> Held {
     let tail = AppendCondition::at(at(2));
     let token = AppendCondition::with(stale.token);
     let other = with_data(1, "\"other\"");
+    let most = u64::try_from(bench.subject.limits.batch_events).unwrap_or(u64::MAX);
+    let mut long = events(1_000..999 + most.min(1_000));
+    long.push(event(0));
     let refusals = [
         ("a conflict", events(10..13), tail),
         ("a stale token", events(10..13), token),
@@ -188,6 +242,7 @@ async fn g13_a_refused_append_changes_nothing(bench: &Bench) -> Held {
             vec![event(3), event(10)],
             AppendCondition::NONE,
         ),
+        ("a long partial repeat", long, AppendCondition::NONE),
     ];
     for (what, batch, condition) in refusals {
         let refused = store.append(&session, batch, condition).await;

@@ -1,9 +1,12 @@
 //! G14: nothing done to one session changes another.
 
+use std::time::Duration;
+
+use futures_timer::Delay;
 use sessionlog_core::SessionId;
 
 use crate::Law;
-use crate::bench::{Ask, Bench};
+use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{End, Held, ensure_eq};
 use crate::dump::Dump;
 use crate::law::law;
@@ -21,6 +24,10 @@ pub(super) const LAWS: &[Law] = &[
     law!(
         g14_the_list_has_every_session_once,
         "The list names every session once, and none that was deleted."
+    ),
+    law!(
+        g14_the_newest_sessions_are_those_made_last,
+        "The newest sessions, where an index tells them, are those that were made last, the newest first, and none that was deleted."
     ),
 ];
 
@@ -153,20 +160,70 @@ async fn g14_ids_that_file_systems_confuse_are_apart(bench: &Bench) -> Held {
 }
 
 async fn g14_the_list_has_every_session_once(bench: &Bench) -> Held {
-    let store = bench.open().await?;
+    // More than any page has, where that costs little.
+    let many = match bench.is_quick() {
+        true => 1_060,
+        false => bench.options.budget.of(40, 110, 1_500),
+    };
+    let place = bench.quick_place()?;
+    let store = bench.open_at(&place).await?;
     ensure_eq!(store.ids().await?.len(), 0, "sessions of an empty store");
     let mut expected = Vec::new();
-    for n in 0..bench.options.budget.of(40, 120, 1_500) {
+    for n in 0..many {
         let session = fresh(&format!("s{n:05}"))?;
         store.create(&session).await?;
-        if n % 5 == 3 {
+        if n % 25 == 3 {
             store.delete(&session, None).await?;
         } else {
             expected.push(session.id);
         }
     }
     ensure_eq!(store.ids().await?, expected, "the list");
-    let store = bench.reopen(store).await?;
+    drop(store);
+    let store = bench.open_at(&place).await?;
     ensure_eq!(store.ids().await?, expected, "the list after a reopen");
     Ok(())
+}
+
+/// What `newest` must give, if it gives anything: `made` in the order of their creation.
+async fn newest_are(store: &Handle, made: &[SessionId], when: &str) -> Held {
+    for most in [0, 1, 5, made.len(), made.len() + 9] {
+        let Some(newest) = store.newest(most).await? else {
+            let why = "no index of this storage tells which sessions were made last";
+            return Err(End::Skipped(why.into()));
+        };
+        let expected: Vec<_> = made.iter().rev().take(most).cloned().collect();
+        ensure_eq!(newest, expected, "the newest {most} sessions {when}");
+    }
+    Ok(())
+}
+
+async fn g14_the_newest_sessions_are_those_made_last(bench: &Bench) -> Held {
+    let store = bench.open().await?;
+    let (mut made, mut lives) = (Vec::new(), Vec::new());
+    // Their names are in another order.
+    for n in 0..9 {
+        // What is made within one millisecond has no order.
+        Delay::new(Duration::from_millis(2)).await;
+        let session = fresh(&format!("s{}", n * 7 % 9))?;
+        store.create(&session).await?;
+        made.push(session.id.clone());
+        lives.push(session);
+    }
+    newest_are(&store, &made, "of nine").await?;
+    for gone in [8, 3] {
+        let life = lives.remove(gone);
+        made.retain(|id| *id != life.id);
+        store.delete(&life, None).await?;
+    }
+    newest_are(&store, &made, "after two were deleted").await?;
+    // A name that is used again counts from its new life.
+    let first = lives.remove(0);
+    store.delete(&first, None).await?;
+    Delay::new(Duration::from_millis(2)).await;
+    store.create(&fresh(first.id.as_str())?).await?;
+    made.rotate_left(1);
+    newest_are(&store, &made, "after the oldest was made anew").await?;
+    let store = bench.reopen(store).await?;
+    newest_are(&store, &made, "after a reopen").await
 }

@@ -32,7 +32,7 @@ pub(super) const LAWS: &[Law] = &[
     ),
     law!(
         g16_an_open_read_blocks_no_writer,
-        "While reads are under way, appends, leases, blobs and deletes work."
+        "While reads are under way, appends, leases, blobs and deletes work, on the same handle and on another."
     ),
     law!(
         g16_foreign_files_are_left_alone,
@@ -122,9 +122,22 @@ async fn g16_opening_to_read_changes_no_byte(bench: &Bench) -> Held {
 async fn g16_an_open_read_blocks_no_writer(bench: &Bench) -> Held {
     let store = bench.open().await?;
     let sessions = fill(&store).await?;
-    let Some(session) = sessions.first() else {
-        return Ok(());
-    };
+    let other = bench.beside(&store).await?;
+    let mut left = sessions.len();
+    for (session, writer) in sessions.iter().zip([&store, &other]) {
+        writes_beside_reads(&store, session, writer).await?;
+        left -= 1;
+        ensure_eq!(
+            store.ids().await?.len(),
+            left,
+            "sessions after a delete under open reads"
+        );
+    }
+    Ok(())
+}
+
+/// Reads of one handle are under way, and a handle, the same or another, writes to the session.
+async fn writes_beside_reads(store: &Handle, session: &SessionRef, writer: &Handle) -> Held {
     let blob = store
         .list(session)
         .next()
@@ -145,18 +158,13 @@ async fn g16_an_open_read_blocks_no_writer(bench: &Bench) -> Held {
     );
     drop((names.next().await, cards.next().await, bytes.next().await));
 
-    store.put_events(session, vec![event(900)]).await?;
-    let lease = store.acquire(session, request("driver")?).await?;
-    store.put_under(session, events(901..903), &lease).await?;
-    store
+    writer.put_events(session, vec![event(900)]).await?;
+    let lease = writer.acquire(session, request("driver")?).await?;
+    writer.put_under(session, events(901..903), &lease).await?;
+    writer
         .put(session, crate::make::pieces(b"more", 2), Some(lease.token))
         .await?;
-    store.delete(session, Some(lease.token)).await?;
-    ensure_eq!(
-        store.ids().await?.len(),
-        1,
-        "sessions after a delete under open reads"
-    );
+    writer.delete(session, Some(lease.token)).await?;
     drop((log, names, cards, bytes));
     Ok(())
 }

@@ -157,6 +157,17 @@ async fn g18_a_partial_repeat_is_refused(bench: &Bench) -> Held {
         )
         .await?;
     }
+    // However late in a batch the stored one comes, none of those before it is written.
+    let many = u64::try_from(bench.subject.limits.batch_events).unwrap_or(u64::MAX);
+    let mut long = events(1_000..999 + many.min(1_000));
+    long.push(event(0));
+    refused(
+        &store,
+        &session,
+        long,
+        "a long batch that ends with a stored id",
+    )
+    .await?;
     repeated(&store, &session, events(0..3), span(0, 3)).await
 }
 
@@ -268,7 +279,25 @@ async fn g18_old_ids_are_found_behind_thousands_of_events(bench: &Bench) -> Held
     let tail = 2 + BATCH * BATCHES;
     let between = store.put_events(&session, vec![event(95)]).await?;
     ensure_eq!(between, span(tail, tail + 1), "a new id between old ones");
-    repeated(&store, &session, vec![event(95)], span(tail, tail + 1)).await
+    repeated(&store, &session, vec![event(95)], span(tail, tail + 1)).await?;
+    let store = bench.reopen(store).await?;
+    repeated(&store, &session, vec![event(100), event(90)], span(0, 2)).await?;
+    repeated(&store, &session, events(1_000..1_500), span(2, 502)).await?;
+    repeated(&store, &session, vec![event(95)], span(tail, tail + 1)).await?;
+    refused(
+        &store,
+        &session,
+        vec![with_data(90, "0")],
+        "other content under an old id after a reopen",
+    )
+    .await?;
+    let next = store.put_events(&session, vec![event(97)]).await?;
+    ensure_eq!(
+        next,
+        span(tail + 1, tail + 2),
+        "a new id between old ones after a reopen"
+    );
+    Ok(())
 }
 
 async fn g18_a_repeat_is_found_whatever_its_condition(bench: &Bench) -> Held {
@@ -309,5 +338,27 @@ async fn g18_concurrent_repeats_yield_one_copy(bench: &Bench) -> Held {
         );
     }
     ensure_eq!(store.end(&session).await?.tail, at(5), "the tail");
+    // Threads meet where what one task does is one step: over two handles, if there can be two.
+    let handles = [Arc::clone(&store), bench.beside(&store).await?];
+    for round in 0..bench.options.budget.of(2, 4, 50) {
+        let (first, start) = (10 + round * 10, 5 + round * 3);
+        let appends = handles.iter().cycle().take(8).map(|handle| {
+            let (store, session) = (Arc::clone(handle), session.clone());
+            async move {
+                let range = store.put_events(&session, events(first..first + 3));
+                ensure_eq!(
+                    range.await?,
+                    span(start, start + 3),
+                    "the positions that a repeat on another thread got"
+                );
+                Ok(true)
+            }
+        });
+        for outcome in bench.on_threads(appends) {
+            outcome?;
+        }
+        let tail = store.end(&session).await?.tail;
+        ensure_eq!(tail, at(start + 3), "the tail behind repeats of threads");
+    }
     Ok(())
 }

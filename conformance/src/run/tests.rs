@@ -22,6 +22,7 @@ macro_rules! capabilities {
 capabilities! {
     several_handles [
         g05_one_of_n_racing_handles_wins,
+        g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_wakes_up_for_another_handle,
         g06_each_handle_sees_creations_and_deletions,
         g06_each_handle_sees_what_was_acknowledged,
@@ -59,6 +60,7 @@ capabilities! {
         g09_threads_hold_the_lease_one_at_a_time,
     ]
     live_notification [
+        g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_wakes_up_for_another_handle,
         g16_followers_beside_writers_miss_nothing,
     ]

@@ -26,6 +26,13 @@ impl EventLog for Traced {
         result
     }
 
+    async fn heads(&self, ids: &[SessionId]) -> Vec<Result<(SessionRef, Head)>> {
+        let heads = self.inner.heads(ids).await;
+        let there = heads.iter().filter(|head| head.is_ok()).count();
+        self.call(&format!("heads of {} -> {there} there", ids.len()));
+        heads
+    }
+
     async fn append(
         &self,
         session: &SessionRef,
@@ -51,6 +58,12 @@ impl EventLog for Traced {
             range.end
         ));
         self.inner.read(session, range)
+    }
+
+    fn read_known(&self, session: &SessionRef, range: Range<SeqNum>) -> Chunks {
+        let Range { start, end } = range;
+        self.call(&format!("read known {} {start}..{end}", life(session)));
+        self.inner.read_known(session, range)
     }
 
     async fn changed(&self, session: &SessionRef, tail: SeqNum) -> Result<()> {

@@ -44,10 +44,26 @@ impl SnapshotStore for Traced {
             .latest(session, projection, version, at_or_before)
             .await;
         let name = format!("{projection} v{version} up to {at_or_before}");
-        self.note(&format!("latest {} {name}", life(session)), &result, |s| {
-            s.as_ref()
-                .map_or("none".to_owned(), |s| format!("covers {}", s.covers))
-        });
+        self.note(&format!("latest {} {name}", life(session)), &result, found);
+        result
+    }
+
+    async fn latest_known(
+        &self,
+        session: &SessionRef,
+        projection: &Kind,
+        version: u32,
+        at_or_before: SeqNum,
+    ) -> Result<Option<Snapshot>> {
+        if self.forgets {
+            return Ok(None);
+        }
+        let result = self
+            .inner
+            .latest_known(session, projection, version, at_or_before)
+            .await;
+        let call = format!("latest known {} {projection} v{version}", life(session));
+        self.note(&format!("{call} up to {at_or_before}"), &result, found);
         result
     }
 
@@ -58,4 +74,10 @@ impl SnapshotStore for Traced {
         self.call(&format!("scan {projection} v{version}"));
         self.inner.scan(projection, version)
     }
+}
+
+fn found(snapshot: &Option<Snapshot>) -> String {
+    snapshot
+        .as_ref()
+        .map_or("none".to_owned(), |s| format!("covers {}", s.covers))
 }

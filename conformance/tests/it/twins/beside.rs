@@ -87,6 +87,8 @@ twins! { "beside", over_memory;
         g04_any_commands_show_what_the_reference_shows,
         g08_plain_appends_go_on_beside_a_lease,
         g13_a_refused_append_changes_nothing,
+        g13_too_large_batches_are_refused_with_figures,
+        g13_too_large_events_are_refused_with_figures,
         g18_a_repeat_is_found_whatever_its_condition,
     ]
     not_exclusive NotExclusive [

@@ -119,14 +119,14 @@ impl Faulty {
                 return Ok(first.start..rest.end);
             }
             Fault::DroppedAppendLocks if condition.tail.is_none() => {
-                for _ in 0..200 {
-                    if !self.shared.busy.load(SeqCst) {
-                        break;
+                let mut tries = 0;
+                while self.shared.busy.swap(true, SeqCst) {
+                    tries += 1;
+                    if tries == 2_000 {
+                        return Err(Error::unavailable("somebody appends"));
                     }
+                    std::thread::yield_now();
                     pause().await;
-                }
-                if self.shared.busy.swap(true, SeqCst) {
-                    return Err(Error::unavailable("somebody appends"));
                 }
                 pause().await;
                 let range = self.inner.append(session, events, condition).await;

@@ -69,6 +69,7 @@ pub(super) use over_memory;
 
 twins! { "memory", over_memory;
     caches_heads CachesHeads [
+        g04_shortcuts_give_what_plain_looks_give,
         g05_one_of_n_racing_handles_wins,
         g06_a_follower_gets_each_event_once,
         g06_a_follower_learns_of_the_end_of_the_life,
@@ -77,6 +78,7 @@ twins! { "memory", over_memory;
     ]
     caches_lists CachesLists [
         g06_each_handle_sees_creations_and_deletions,
+        g16_an_open_read_blocks_no_writer,
     ]
     case_folds CaseFolds [
         g04_any_commands_show_what_the_reference_shows,
@@ -100,11 +102,13 @@ twins! { "memory", over_memory;
         g13_too_large_events_are_refused_with_figures,
     ]
     deaf_to_deletes DeafToDeletes [
+        g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_learns_of_the_end_of_the_life,
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
     ]
     deaf_to_other_handles DeafToOtherHandles [
+        g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_wakes_up_for_another_handle,
         g16_followers_beside_writers_miss_nothing,
     ]
@@ -162,12 +166,13 @@ twins! { "memory", over_memory;
     ]
     never_wakes NeverWakes [
         g06_a_follower_gets_each_event_once,
+        g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_learns_of_the_end_of_the_life,
         g06_a_follower_wakes_up_for_another_handle,
         g06_what_is_there_needs_no_waiting,
         g13_a_missing_session_is_not_found,
-        g17_a_deleted_life_is_refused_by_the_next,
         g16_followers_beside_writers_miss_nothing,
+        g17_a_deleted_life_is_refused_by_the_next,
     ]
     no_chain NoChain [
         g01_the_head_is_the_end_of_the_log,
@@ -320,12 +325,16 @@ twins! { "memory", over_memory;
     forgets_ids_at_reopen ForgetsIdsAtReopen [
         g04_any_commands_show_what_the_reference_shows,
         g18_ids_in_any_order_are_told_apart,
+        g18_old_ids_are_found_behind_thousands_of_events,
         g18_repeats_are_found_after_a_reopen,
     ]
     ids_are_global IdsAreGlobal [
+        g02_a_dropped_append_leaves_all_or_nothing,
         g05_one_of_n_racing_threads_wins,
+        g06_a_follower_gets_each_event_once,
         g11_a_scan_gives_the_latest_of_each_session,
         g14_sessions_do_not_touch_each_other,
+        g16_an_open_read_blocks_no_writer,
         g17_a_deleted_session_is_gone,
         g18_the_same_id_in_two_sessions_is_two_events,
         g19_a_fork_leaves_its_source_unchanged,

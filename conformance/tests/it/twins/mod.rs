@@ -9,6 +9,7 @@
 
 mod beside;
 mod blob;
+mod bulk;
 mod damage;
 mod fault;
 mod files;
@@ -199,6 +200,7 @@ fn every_law_has_a_twin() {
         .iter()
         .chain(opening::OTHERS)
         .chain(beside::ALL)
+        .chain(bulk::ALL)
         .chain(replay::ALL)
         .chain(objects::ALL)
         .chain(files::ALL)
