@@ -42,8 +42,8 @@ fn kills(bench: &Bench, steps: &[Step], past: &History) -> Vec<usize> {
     let flushes =
         || (0..past.calls.len()).filter(|n| past.calls.get(*n).is_some_and(Call::flushes));
     let most = match bench.options.budget {
-        Budget::Smoke => 3,
-        Budget::Default => 6,
+        Budget::Smoke => 2,
+        Budget::Default => 3,
         Budget::Deep => return flushes().collect(),
     };
     let of_step = |(mark, step): (&(usize, Mark), &Step)| {

@@ -87,7 +87,7 @@ async fn at_every_call(bench: &Bench, lasting: bool) -> Held {
     if let Some(outcome) = asked(bench).await? {
         return outcome;
     }
-    let most = bench.options.budget.of(8, 24, u64::MAX);
+    let most = bench.options.budget.of(6, 10, u64::MAX);
     for (work, share) in WORKS {
         let steps = steps(work);
         let stride = stride(bench, &steps, most / 2 * share).await?;
@@ -212,7 +212,7 @@ pub(super) async fn once(
     fault: &FaultAt,
 ) -> Held<Struck> {
     bench.trail.clear();
-    let most = bench.options.budget.of(4, 6, 40);
+    let most = bench.options.budget.of(3, 4, 40);
     let mut struck = Struck::Nothing;
     let work = async {
         struck = run(bench, steps, past, fault, most).await?;

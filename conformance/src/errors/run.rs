@@ -135,9 +135,10 @@ pub(super) async fn run(
     // What rests on a failure has room of its own, and so has the end, if no step failed for it.
     let mut apart = BTreeSet::from_iter(resting);
     apart.extend(absorbed.then_some(end));
-    let apart = apart.into_iter().map(|at| at..=at);
-    for behind in apart.chain([history.since..=end]) {
-        search.left = most;
+    let few = bench.options.budget.of(2, 2, most);
+    let apart = apart.into_iter().map(|at| (at..=at, few));
+    for (behind, room) in apart.chain([(history.since..=end, most)]) {
+        search.left = room;
         let found = search
             .explore(&history, Keeping::Journaled, behind, &check)
             .await?;

@@ -18,7 +18,7 @@ pub(super) async fn g13_a_second_failing_call_loses_nothing(bench: &Bench) -> He
         return outcome;
     }
     let budget = bench.options.budget;
-    let (most, behind) = (budget.of(4, 8, u64::MAX), budget.of(2, 4, 12));
+    let (most, behind) = (budget.of(4, 6, u64::MAX), budget.of(2, 3, 12));
     for (work, share) in WORKS {
         let steps = steps(work);
         let stride = stride(bench, &steps, most / 2 * share).await?;
