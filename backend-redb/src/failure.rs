@@ -20,6 +20,10 @@ pub(crate) fn failed<E: Into<redb::Error>>(what: &str) -> impl FnOnce(E) -> Erro
                 ))
                 .with_source(redb::Error::Io(error));
             }
+            if error.kind() == ErrorKind::UnexpectedEof {
+                let what = format!("can't {what}, the database ends before a page of it");
+                return Error::corrupt(Place::file(FILE), what).with_source(redb::Error::Io(error));
+            }
             return refused(&format!("can't {what}"), error);
         }
         match &source {
