@@ -243,6 +243,7 @@ twins! { "memory", over_memory;
     ]
     slices_lose_their_end SlicesLoseTheirEnd [
         g04_a_long_log_is_read_whole,
+        g04_shortcuts_give_what_plain_looks_give,
         g04_slices_equal_the_full_read,
         g06_a_follower_gets_each_event_once,
         g06_a_follower_wakes_up_for_another_handle,

@@ -11,9 +11,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use sessionlog_conformance::{Capability, ChildCommand, Level, Medium, Options, Place, Subject};
-use sessionlog_core::{
-    Backend, BlobId, EventLog, Kind, Memory, Result, SeqNum, SessionId, SessionRef,
-};
+use sessionlog_core::{Backend, BlobId, Kind, Memory, Result, SeqNum, SessionId, SessionRef};
 
 use super::memory::LIMITS;
 use super::{lock, must_fail_some, twins};
