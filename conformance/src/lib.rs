@@ -33,6 +33,7 @@ mod talk;
 mod tests;
 mod told;
 mod trace;
+mod under_way;
 
 pub use kill::child::child;
 pub use law::{Law, Level};

@@ -29,6 +29,7 @@ macro_rules! conformance {
             g02_a_reader_sees_whole_batches
             g02_a_dropped_append_leaves_all_or_nothing
             g02_a_dropped_append_leaves_no_lock
+            g02_a_dropped_operation_was_done_or_was_not
             g03_everything_survives_a_reopen
             g03_the_folder_is_the_store
             g03_an_append_is_flushed_before_it_is_acknowledged
@@ -68,9 +69,13 @@ macro_rules! conformance {
             g08_fencing_stale_renew_is_refused
             g08_fencing_outlives_a_reopen
             g08_fencing_outlives_the_lease
+            g08_a_grant_on_another_handle_fences_the_holder
             g08_a_forced_grant_fences_the_holder
             g08_a_token_that_never_was_is_refused
             g08_plain_appends_go_on_beside_a_lease
+            g08_a_grant_fences_an_append_under_way
+            g08_a_grant_fences_a_snapshot_under_way
+            g08_a_grant_fences_a_put_under_way
             g09_the_second_is_told_who_holds_the_lease
             g09_the_second_handle_is_told_who_holds_the_lease
             g09_of_n_racing_requests_one_is_granted
@@ -79,6 +84,8 @@ macro_rules! conformance {
             g09_a_renewed_lease_is_still_held
             g09_the_probe_tells_who_drives
             g09_the_probe_takes_nothing
+            g09_a_lease_lasts_as_long_as_it_says
+            g09_a_holder_is_told_with_the_time_of_its_grant
             g10_release_twice_changes_nothing
             g10_release_after_a_newer_grant_frees_nobody
             g10_release_after_a_forced_grant_frees_nobody
@@ -104,6 +111,7 @@ macro_rules! conformance {
             g15_every_slice_can_be_verified
             g15_verify_finds_nothing_in_a_whole_store
             g15_repair_of_a_whole_session_changes_nothing
+            g15_a_repair_disturbs_no_driver
             g16_reading_changes_no_byte
             g16_reading_makes_no_call_that_changes
             g16_opening_to_read_changes_no_byte
@@ -116,6 +124,8 @@ macro_rules! conformance {
             g17_a_lease_of_a_deleted_life_frees_nobody
             g17_a_driven_session_is_not_deleted_by_others
             g17_delete_twice_is_not_found
+            g17_what_is_under_way_stays_in_its_life
+            g17_a_delete_under_way_ends_no_lease
             g18_the_same_batch_is_the_same_append
             g18_other_content_under_a_known_id_is_refused
             g18_a_partial_repeat_is_refused
@@ -137,6 +147,7 @@ macro_rules! conformance {
             a01_blobs_belong_to_one_session
             a01_a_source_that_fails_leaves_nothing
             a01_a_dropped_put_leaves_all_or_nothing
+            a01_an_open_beside_a_put_takes_nothing_of_it
             g04_any_commands_show_what_the_reference_shows
             g03_killed_appends_leave_a_prefix
             g02_a_killed_group_leaves_whole_batches

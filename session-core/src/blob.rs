@@ -118,6 +118,9 @@ pub type Pieces = BoxStream<'static, Result<Bytes>>;
 ///
 /// - `put` is durable when it returns, whole or absent after a crash, and the same content twice
 ///   is one blob.
+/// - Content may come for long. Whether the token is the newest and the life the present one is decided
+///   where the blob takes effect, not only where its put begins; and what another handle clears away
+///   when it is opened or written to is nothing of a put that is under way.
 /// - `get` of a whole blob ends with `Corrupt` when the content does not match its name.
 #[async_trait]
 pub trait BlobStore: Send + Sync {

@@ -238,7 +238,10 @@ pub enum Liveness {
 ///
 /// - A grant is durable before it is returned, and its token is larger than that of every grant
 ///   before, also those whose holders crashed (G7).
-/// - From the grant on, nothing with a smaller token takes effect (G8).
+/// - From the grant on, nothing with a smaller token takes effect (G8), also nothing that was begun
+///   before: an append, a snapshot, or a blob whose content still comes.
+/// - A grant whose future is dropped may hold the lease, as any other that nobody gives back: it can be
+///   taken by force, where that can be, and lapses where leases do.
 /// - Leases keep two drivers from each other; safety rests on the tokens alone (G9).
 #[async_trait]
 pub trait LeaseStore: Send + Sync {

@@ -145,7 +145,8 @@ pub trait EventLog: Send + Sync {
         Ok(None)
     }
 
-    /// Deletes a session with everything that belongs to it; a crash leaves it whole or gone.
+    /// Deletes a session with everything that belongs to it; a crash leaves it whole or gone, and so does
+    /// dropping the future.
     ///
     /// # Errors
     /// `LeaseHeld` if somebody drives it and `token` is not theirs; `Fenced`, `NotFound`.

@@ -89,7 +89,7 @@ pub trait Upkeep: Send + Sync {
     /// aside what it cuts. With `apply` false it only says what it would do.
     ///
     /// # Errors
-    /// `LeaseHeld` if somebody drives the session; `Unsupported` where the storage has nothing
+    /// `LeaseHeld` if somebody drives the session, unless nothing has to be mended; `Unsupported` where the storage has nothing
     /// that could be mended; `NotFound`, `Unavailable`.
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair>;
 

@@ -13,6 +13,7 @@ use crate::breach::{Held, ensure, ensure_eq, ensure_err};
 use crate::dump::Dump;
 use crate::law::law;
 use crate::make::{fresh, noise, pieces};
+use crate::under_way::{Gate, UnderWay};
 
 pub(super) const LAWS: &[Law] = &[
     law!(
@@ -42,6 +43,11 @@ pub(super) const LAWS: &[Law] = &[
     law!(
         a01_a_dropped_put_leaves_all_or_nothing,
         "A put whose future is dropped after any number of polls leaves a whole blob or none."
+    ),
+    law!(
+        a01_an_open_beside_a_put_takes_nothing_of_it,
+        "A put during which another handle is opened and written to stores the whole blob, or fails and leaves nothing.",
+        SeveralHandles
     ),
 ];
 
@@ -324,6 +330,38 @@ async fn a01_a_dropped_put_leaves_all_or_nothing(bench: &Bench) -> Held {
         if finished {
             break;
         }
+    }
+    Ok(())
+}
+
+async fn a01_an_open_beside_a_put_takes_nothing_of_it(bench: &Bench) -> Held {
+    const REST: &[u8] = b"and done";
+    let (a, session) = bench.session("s").await?;
+    // What is long is kept somewhere before all of it is there.
+    let len = bench.options.budget.of(70_000, 4_200_000, 4_200_000);
+    let begun = noise(7, usize::try_from(len).unwrap_or(0));
+    let content = [&begun, REST].concat();
+    let gate = Gate::default();
+    let put = a.put(&session, gate.between(begun, REST), None);
+    let mut put = UnderWay::at(put, &gate).await;
+    // Who opens a store, or writes to it, clears away what others have left.
+    let b = put.beside(bench.open()).await?;
+    let other = put.beside(b.put(&session, pieces(b"other", 2), None));
+    let other = other.await?;
+    put.beside(b.create(&fresh("t")?)).await?;
+    let ended = put.end().await?;
+    let mut expected = vec![(other.id, 5)];
+    if let Ok(info) = ended {
+        expected.push((BlobId::of(&content), content.len() as u64));
+        let named = Some((info.id, info.len));
+        ensure_eq!(named, expected.last().copied(), "the blob that was put");
+        let back = b.blob(&session, info.id, 0..u64::MAX).await?;
+        ensure!(back == content, "the blob came back changed");
+    }
+    expected.sort_unstable();
+    for store in [&a, &b] {
+        let listed = listed(store, &session).await?;
+        ensure_eq!(listed, expected, "the blobs behind the put");
     }
     Ok(())
 }

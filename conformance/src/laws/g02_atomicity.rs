@@ -13,6 +13,7 @@ use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, ensure, ensure_eq};
 use crate::law::law;
 use crate::make::{event, event_id, events, fresh};
+use crate::under_way::given_up;
 
 pub(super) const LAWS: &[Law] = &[
     law!(
@@ -78,27 +79,6 @@ async fn g02_a_reader_sees_whole_batches(bench: &Bench) -> Held {
     written.and(read)
 }
 
-/// Polls an append at most `polls` times, then drops it. Whether it finished.
-async fn polled(polls: usize, append: impl Future) -> bool {
-    let mut append = Box::pin(append);
-    let mut left = polls;
-    poll_fn(|cx| {
-        if left == 0 {
-            return Poll::Ready(false);
-        }
-        left -= 1;
-        match append.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(true),
-            // It is polled again in any case: dropping comes at a poll, not at a time.
-            Poll::Pending => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
 /// Drops appends of `size` events after 0, 1, 2, … polls until one finishes; `after` runs behind each,
 /// with the number of the first event.
 async fn drop_at_every_poll(
@@ -111,7 +91,7 @@ async fn drop_at_every_poll(
     for polls in 0..MOST {
         let n = polls as u64 * 1_000;
         let append = store.put_events(session, events(n..n + size));
-        let finished = polled(polls, append).await;
+        let finished = given_up(polls, append).await.is_some();
         after(n, finished).await?;
         if finished {
             break;

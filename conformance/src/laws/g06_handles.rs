@@ -15,7 +15,7 @@ use crate::patience::patient;
 pub(super) const LAWS: &[Law] = &[
     law!(
         g06_each_handle_sees_what_was_acknowledged,
-        "Two handles append in turn; each sees everything, and positions stay dense.",
+        "Two handles append in turn; each sees everything, also in a grant that tells the end of the log, and positions stay dense.",
         SeveralHandles
     ),
     law!(
@@ -71,6 +71,20 @@ async fn g06_each_handle_sees_what_was_acknowledged(bench: &Bench) -> Held {
         a.log(&session).await? == b.log(&session).await?,
         "the two handles read different logs"
     );
+    // A grant may tell the end of the log, so that nobody has to ask: it is the end that all see.
+    for (n, (writer, driver)) in (20..).zip([(&a, &b), (&b, &a), (&a, &b)]) {
+        writer
+            .put_events(&session, events(n * 2..n * 2 + 2))
+            .await?;
+        let lease = driver.lease(&session, "driver").await?;
+        let end = driver.end(&session).await?;
+        ensure_eq!(
+            lease.end.unwrap_or(end),
+            end,
+            "the end of the log at a grant"
+        );
+        driver.release(&lease).await?;
+    }
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use sessionlog_core::{AppendCondition, ErrorKind, FencingToken, Lease, SessionRef};
+use sessionlog_core::{AppendCondition, BlobId, ErrorKind, FencingToken, Lease, SessionRef};
 
 use crate::Law;
 use crate::bench::{Ask, Bench, Handle};
 use crate::breach::{Held, ensure_eq, ensure_err};
 use crate::dump::Dump;
 use crate::law::law;
-use crate::make::{at, events, pieces, request, snapshot, span};
+use crate::make::{events, pieces, request, snapshot, span};
 
 pub(super) const LAWS: &[Law] = &[
     law!(
@@ -45,6 +45,11 @@ pub(super) const LAWS: &[Law] = &[
         "A stale token is refused also when nobody holds the lease any more."
     ),
     law!(
+        g08_a_grant_on_another_handle_fences_the_holder,
+        "A lease that another handle grants fences the one before in everything, also on the handle that granted that one.",
+        SeveralHandles
+    ),
+    law!(
         g08_a_forced_grant_fences_the_holder,
         "A lease that is taken by force fences the one that it was taken from, at once and in everything.",
         ForcedLeases
@@ -63,7 +68,7 @@ pub(super) const LAWS: &[Law] = &[
 struct Scene {
     store: Handle,
     session: SessionRef,
-    blob: sessionlog_core::BlobId,
+    blob: BlobId,
     stale: Lease,
     new: Lease,
 }
@@ -155,31 +160,78 @@ async fn g08_fencing_stale_renew_is_refused(bench: &Bench) -> Held {
     Ok(())
 }
 
+/// A breach unless all that is tried under a stale token is refused with the newest, and changes
+/// nothing. The session has two events.
+async fn late(
+    store: &Handle,
+    (session, blob): (&SessionRef, BlobId),
+    (stale, newest): (FencingToken, FencingToken),
+    when: &str,
+) -> Held {
+    let log = store.end(session).await?.sum;
+    let before = Dump::of(store).await?;
+    let (old, with) = (Some(stale), AppendCondition::with(stale));
+    let append = store.append(session, events(7..8), with).await;
+    ensure_err!(append, ErrorKind::Fenced { token } if *token == newest, "an append under a stale token, {when}");
+    let save = store.save(session, snapshot(2, log, "x"), old).await;
+    ensure_err!(save, ErrorKind::Fenced { token } if *token == newest, "a snapshot under a stale token, {when}");
+    let put = store.put(session, pieces(b"x", 1), old).await;
+    ensure_err!(put, ErrorKind::Fenced { token } if *token == newest, "a blob under a stale token, {when}");
+    let remove = store.remove(session, blob, old).await;
+    ensure_err!(remove, ErrorKind::Fenced { token } if *token == newest, "removing a blob under a stale token, {when}");
+    let delete = store.delete(session, old).await;
+    ensure_err!(delete, ErrorKind::Fenced { token } if *token == newest, "a delete under a stale token, {when}");
+    before.same(
+        &Dump::of(store).await?,
+        "after all that was tried under a stale token",
+    )
+}
+
 async fn g08_fencing_outlives_a_reopen(bench: &Bench) -> Held {
     let Scene {
         store,
         session,
+        blob,
         stale,
         new,
-        ..
     } = scene(bench).await?;
     let (stale, newest) = (stale.token, new.token);
     store.release(&new).await?;
     drop(new);
     let store = bench.reopen(store).await?;
-    let under = |token| AppendCondition::with(token);
-    let refused = store.append(&session, events(2..3), under(stale)).await;
-    ensure_err!(refused, ErrorKind::Fenced { token } if *token == newest, "a stale token after a reopen");
-    store.append(&session, events(2..3), under(newest)).await?;
+    let tokens = (stale, newest);
+    late(&store, (&session, blob), tokens, "after a reopen").await?;
+    let under = AppendCondition::with(newest);
+    store.append(&session, events(2..3), under).await?;
     Ok(())
 }
 
 async fn g08_fencing_outlives_the_lease(bench: &Bench) -> Held {
     let s = scene(bench).await?;
     s.store.release(&s.new).await?;
-    let refused = s.store.put_under(&s.session, events(2..4), &s.stale).await;
-    ensure_err!(refused, ErrorKind::Fenced { token } if *token == s.new.token, "a stale append after the newest lease was given back");
-    ensure_eq!(s.store.end(&s.session).await?.tail, at(2), "the tail");
+    let tokens = (s.stale.token, s.new.token);
+    let when = "while nobody holds the lease";
+    late(&s.store, (&s.session, s.blob), tokens, when).await
+}
+
+async fn g08_a_grant_on_another_handle_fences_the_holder(bench: &Bench) -> Held {
+    let (a, session) = bench.session("s").await?;
+    let b = bench.open().await?;
+    let mut first = a.lease(&session, "first").await?;
+    a.put_under(&session, events(0..2), &first).await?;
+    let blob = a.put(&session, pieces(b"kept", 9), Some(first.token));
+    let blob = blob.await?.id;
+    a.release(&first).await?;
+    let second = b.lease(&session, "second").await?;
+    let tokens = (first.token, second.token);
+    late(&a, (&session, blob), tokens, "on the handle before").await?;
+    let renew = a.renew(&mut first, Duration::from_secs(9)).await;
+    ensure_err!(
+        renew,
+        ErrorKind::Fenced { .. },
+        "a renewal behind another handle's grant"
+    );
+    a.put_under(&session, events(2..3), &second).await?;
     Ok(())
 }
 
@@ -187,42 +239,19 @@ async fn g08_a_forced_grant_fences_the_holder(bench: &Bench) -> Held {
     let (store, session) = bench.session("s").await?;
     let mut first = store.lease(&session, "hangs").await?;
     store.put_under(&session, events(0..2), &first).await?;
+    let blob = store.put(&session, pieces(b"kept", 9), Some(first.token));
+    let blob = blob.await?.id;
     let second = store
         .acquire(&session, request("operator")?.forced())
         .await?;
-    let log = store.end(&session).await?.sum;
-    let before = Dump::of(&store).await?;
-    let old = Some(first.token);
-    let append = store.put_under(&session, events(2..3), &first).await;
-    ensure_err!(append, ErrorKind::Fenced { token } if *token == second.token, "an append of the holder that was replaced");
-    let save = store.save(&session, snapshot(2, log, "x"), old).await;
-    ensure_err!(
-        save,
-        ErrorKind::Fenced { .. },
-        "a snapshot of the holder that was replaced"
-    );
-    let put = store.put(&session, pieces(b"x", 1), old).await;
-    ensure_err!(
-        put,
-        ErrorKind::Fenced { .. },
-        "a blob of the holder that was replaced"
-    );
+    let tokens = (first.token, second.token);
+    late(&store, (&session, blob), tokens, "behind a forced grant").await?;
     let renew = store.renew(&mut first, Duration::from_secs(9)).await;
     ensure_err!(
         renew,
         ErrorKind::Fenced { .. },
         "a renewal of the holder that was replaced"
     );
-    let delete = store.delete(&session, old).await;
-    ensure_err!(
-        delete,
-        ErrorKind::Fenced { .. },
-        "a delete of the holder that was replaced"
-    );
-    before.same(
-        &Dump::of(&store).await?,
-        "after all that the replaced holder tried",
-    )?;
     store.put_under(&session, events(2..3), &second).await?;
     Ok(())
 }

@@ -31,6 +31,10 @@ pub(super) const LAWS: &[Law] = &[
         g15_repair_of_a_whole_session_changes_nothing,
         "Repair of a session that is whole loses nothing, or says that it can mend nothing."
     ),
+    law!(
+        g15_a_repair_disturbs_no_driver,
+        "Repair of a whole session that somebody drives is refused with the holder, or finds nothing to mend; the holder goes on."
+    ),
 ];
 
 /// The formula of the core's docs, written anew.
@@ -165,5 +169,27 @@ async fn g15_repair_of_a_whole_session_changes_nothing(bench: &Bench) -> Held {
             before.same(&Dump::of(&store).await?, "after a repair")?;
         }
     }
+    Ok(())
+}
+
+async fn g15_a_repair_disturbs_no_driver(bench: &Bench) -> Held {
+    let (store, session) = bench.session("s").await?;
+    store.put_events(&session, events(0..2)).await?;
+    let lease = store.lease(&session, "driver").await?;
+    let before = Dump::of(&store).await?;
+    match store.repair(&session.id, true).await {
+        Ok(repair) => ensure_eq!(
+            (repair.events, repair.lost),
+            (2, 0),
+            "events that are whole, and lost"
+        ),
+        Err(error) if *error.kind() == ErrorKind::Unsupported => {}
+        refused => {
+            ensure_err!(refused, ErrorKind::LeaseHeld { holder, .. } if holder.token == lease.token, "repair of a session that is driven");
+        }
+    }
+    before.same(&Dump::of(&store).await?, "after a repair beside a driver")?;
+    store.put_under(&session, events(2..3), &lease).await?;
+    store.release(&lease).await?;
     Ok(())
 }

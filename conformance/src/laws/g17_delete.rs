@@ -26,7 +26,7 @@ pub(super) const LAWS: &[Law] = &[
     ),
     law!(
         g17_the_name_can_be_used_again,
-        "The next life of an id starts empty, with the first position and no blob or snapshot of the one before."
+        "The next life of an id starts empty, with the first position and no blob or snapshot of the one before, also where it is the same life made again."
     ),
     law!(
         g17_a_deleted_life_is_refused_by_the_next,
@@ -49,7 +49,7 @@ pub(super) const LAWS: &[Law] = &[
 /// A marker that stands in everything of the session and nowhere else.
 const MARK: &str = "zq7-marker-of-the-deleted";
 
-async fn marked(store: &Handle, session: &SessionRef) -> Held<BlobId> {
+pub(super) async fn marked(store: &Handle, session: &SessionRef) -> Held<BlobId> {
     store.create(session).await?;
     store.put_events(session, events(0..2)).await?;
     store
@@ -63,7 +63,7 @@ async fn marked(store: &Handle, session: &SessionRef) -> Held<BlobId> {
         .id)
 }
 
-async fn gone(store: &Handle, session: &SessionRef, when: &str) -> Held {
+pub(super) async fn gone(store: &Handle, session: &SessionRef, when: &str) -> Held {
     let head = store.head(&session.id).await;
     ensure_err!(head, ErrorKind::NotFound, "the head {when}");
     let ids = store.ids().await?;
@@ -122,13 +122,19 @@ async fn g17_no_byte_of_a_deleted_session_stays(bench: &Bench) -> Held {
 }
 
 async fn g17_the_name_can_be_used_again(bench: &Bench) -> Held {
+    used_again(bench, "s", false).await?;
+    used_again(bench, "copy", true).await
+}
+
+/// A name is used again: for another life, or for the same one, as a copy that is made again.
+async fn used_again(bench: &Bench, name: &str, same: bool) -> Held {
     let store = bench.open().await?;
-    let first = fresh("s")?;
+    let first = fresh(name)?;
     let blob = marked(&store, &first).await?;
     store.blob(&first, blob, 0..9).await?;
     let lease = store.lease(&first, "driver").await?;
     store.delete(&first, Some(lease.token)).await?;
-    let second = fresh("s")?;
+    let second = if same { first.clone() } else { fresh(name)? };
     store.create(&second).await?;
     ensure_eq!(
         store.end(&second).await?.tail,
@@ -151,6 +157,9 @@ async fn g17_the_name_can_be_used_again(bench: &Bench) -> Held {
         Liveness::Idle,
         "who drives the next life"
     );
+    let lease = store.lease(&second, "next").await?;
+    ensure_eq!(lease.token.get(), 1, "the next life's first token");
+    store.release(&lease).await?;
     // The ids of the life before are free.
     let range = store.put_events(&second, events(0..2)).await?;
     ensure_eq!(
@@ -158,6 +167,7 @@ async fn g17_the_name_can_be_used_again(bench: &Bench) -> Held {
         at(0),
         "where the next life's first append starts"
     );
+    drop(lease);
     let store = bench.reopen(store).await?;
     ensure_eq!(
         store.head(&first.id).await?.0,

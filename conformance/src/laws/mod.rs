@@ -3,6 +3,7 @@
 mod a01_blobs;
 mod g01_contiguity;
 mod g02_atomicity;
+mod g02_dropped;
 mod g03_durability;
 mod g04_bytes;
 mod g04_ranges;
@@ -10,7 +11,9 @@ mod g05_conditions;
 mod g06_handles;
 mod g07_tokens;
 mod g08_fencing;
+mod g08_under_way;
 mod g09_exclusion;
+mod g09_time;
 mod g10_release;
 mod g11_snapshots;
 mod g12_replay;
@@ -19,6 +22,7 @@ mod g14_isolation;
 mod g15_damage;
 mod g16_reading;
 mod g17_delete;
+mod g17_under_way;
 mod g18_idempotency;
 mod g19_branches;
 mod g19_history;
@@ -34,6 +38,7 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         l0_harness::LAWS,
         g01_contiguity::LAWS,
         g02_atomicity::LAWS,
+        g02_dropped::LAWS,
         g03_durability::LAWS,
         g04_bytes::LAWS,
         g04_ranges::LAWS,
@@ -41,7 +46,9 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         g06_handles::LAWS,
         g07_tokens::LAWS,
         g08_fencing::LAWS,
+        g08_under_way::LAWS,
         g09_exclusion::LAWS,
+        g09_time::LAWS,
         g10_release::LAWS,
         g11_snapshots::LAWS,
         g12_replay::LAWS,
@@ -50,6 +57,7 @@ pub fn laws() -> impl Iterator<Item = &'static Law> {
         g15_damage::LAWS,
         g16_reading::LAWS,
         g17_delete::LAWS,
+        g17_under_way::LAWS,
         g18_idempotency::LAWS,
         g19_history::LAWS,
         g19_branches::LAWS,

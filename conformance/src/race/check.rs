@@ -82,6 +82,7 @@ pub(super) fn log(numbers: &[u64], ops: &[Op], looks: Looks) -> Held {
     );
     in_time(&placed, looks)?;
     whole_batches(&placed)?;
+    ascending(&placed)?;
     fenced(ops)
 }
 
@@ -193,6 +194,27 @@ fn whole_batches(placed: &[Placed<'_>]) -> Held {
         let before = batches.range(..one.from).next_back();
         let within = before.is_some_and(|(_, end)| *end > one.from);
         ensure!(!within, "a part of a batch was seen: {:?}", one.op);
+    }
+    Ok(())
+}
+
+/// Of batches under a token none stands behind one with a larger token.
+fn ascending(placed: &[Placed<'_>]) -> Held {
+    let under = placed.iter().filter_map(|one| match one.op.what {
+        What::Append {
+            token: Some(token), ..
+        } if one.from < one.to => Some((one.from, token, one.op)),
+        _ => None,
+    });
+    let mut under: Vec<_> = under.collect();
+    under.sort_by_key(|(from, _, _)| *from);
+    for (before, next) in under.iter().zip(under.iter().skip(1)) {
+        ensure!(
+            before.1 <= next.1,
+            "a batch stands behind one with a larger token\nit:     {:?}\nbefore: {:?}",
+            next.2,
+            before.2
+        );
     }
     Ok(())
 }
@@ -406,6 +428,24 @@ mod tests {
         assert!(!is_log(&[10], &late));
         let beside = [grant(1, 1), grant(5, 2), op(1, 4, 7, under(1, took))];
         assert!(is_log(&[10], &beside));
+        // It began before the grant, but stands behind what the new holder appended.
+        let newer = What::Append {
+            first: 20,
+            count: 1,
+            tail: None,
+            token: Some(2),
+            got: Got::Range(0, 1),
+        };
+        let both = |numbers: &[u64], it: (u64, u64), newer: What| {
+            let it = op(1, 4, 12, under(1, Got::Range(it.0, it.1)));
+            is_log(numbers, &[grant(1, 1), grant(5, 2), it, op(2, 8, 9, newer)])
+        };
+        assert!(!both(&[20, 10], (1, 2), newer.clone()));
+        let mut behind = newer;
+        if let What::Append { got, .. } = &mut behind {
+            *got = Got::Range(1, 2);
+        }
+        assert!(both(&[10, 20], (0, 1), behind));
         let fenced = [grant(1, 1), op(1, 3, 4, under(1, Got::Fenced(2)))];
         assert!(!is_log(&[], &fenced));
         assert!(!is_log(&[], &[grant(1, 2), grant(3, 2)]), "twice");

@@ -3,7 +3,8 @@
 use super::history::{Op, What};
 use crate::breach::{Held, ensure};
 
-/// A breach if two held the lease at the same time. Nobody took it by force.
+/// A breach if two held the lease at the same time. Who loses it by force holds it no longer than until
+/// that begins.
 pub(super) fn one_at_a_time(ops: &[Op]) -> Held {
     let mut held: Vec<(u64, u64, u64)> = Vec::new();
     for op in ops {
@@ -26,6 +27,16 @@ pub(super) fn one_at_a_time(ops: &[Op]) -> Held {
             .map(|other| other.began)
             .max();
         let until = given_back.map(|back| back.began).or(last).unwrap_or(from);
+        // A grant by force that nobody was told of may have come, too.
+        let taken = ops.iter().filter(|other| match other.what {
+            What::Acquire {
+                forced: true,
+                token: newer,
+            } => newer.map_or(other.ended.is_none(), |newer| newer > *token),
+            _ => false,
+        });
+        let taken = taken.map(|other| other.began).min();
+        let until = until.min(taken.unwrap_or(until));
         held.push((from, until, *token));
     }
     held.sort_unstable();
@@ -68,5 +79,40 @@ mod tests {
         assert!(one_at_a_time(&apart).is_ok());
         let beside = [take(1, 1, 1), take(2, 3, 2), give(1, 5, 1), give(2, 9, 2)];
         assert!(one_at_a_time(&beside).is_err());
+        let forces = |who, began, token| {
+            let what = What::Acquire {
+                forced: true,
+                token,
+            };
+            op(who, began, what)
+        };
+        let taken = [
+            take(1, 1, 1),
+            forces(2, 3, Some(2)),
+            give(1, 5, 1),
+            give(2, 9, 2),
+        ];
+        assert!(one_at_a_time(&taken).is_ok());
+        let freed = [forces(2, 1, Some(2)), take(3, 5, 3), give(2, 9, 2)];
+        assert!(
+            one_at_a_time(&freed).is_err(),
+            "who took it by force has it"
+        );
+        let killed = op(2, 3, forces(2, 3, None).what);
+        let untold = |ended| {
+            let killed = Op {
+                ended,
+                ..killed.clone()
+            };
+            [
+                take(1, 1, 1),
+                killed,
+                take(3, 6, 3),
+                give(1, 8, 1),
+                give(3, 9, 3),
+            ]
+        };
+        assert!(one_at_a_time(&untold(None)).is_ok());
+        assert!(one_at_a_time(&untold(Some(4))).is_err(), "it was refused");
     }
 }

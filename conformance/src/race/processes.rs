@@ -22,7 +22,7 @@ pub(crate) const LAWS: &[Law] = &[
     law!(
         Race,
         g09_processes_hold_the_lease_one_at_a_time,
-        "Of processes that take the lease, append under it and give it back, one holds it at a time, and tokens grow.",
+        "Of processes that take the lease, by force now and then, append under it and give it back, one holds it at a time, and tokens grow, in the log as well.",
         Durable,
         SeveralProcesses,
         PromptLeases,

@@ -81,6 +81,7 @@ async fn one(bench: &Bench, round: u64) -> Held {
         session: session()?,
         pen: Pen::new(Clock::of(place.dir())?, 2, write),
         who: 2,
+        forces: false,
         meeting: Meeting::alone(),
     };
     let lease = mine.acquire(true).await?;

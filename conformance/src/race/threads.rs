@@ -34,7 +34,7 @@ pub(crate) const LAWS: &[Law] = &[
     law!(
         Race,
         g09_threads_hold_the_lease_one_at_a_time,
-        "Of threads that take the lease, append under it and give it back, one holds it at a time, and tokens grow.",
+        "Of threads that take the lease, by force now and then, append under it and give it back, one holds it at a time, and tokens grow, in the log as well.",
         PromptLeases
     ),
     law!(
@@ -84,6 +84,7 @@ fn race(bench: &Bench, handles: &[Handle], role: Role, steps: u64) -> Held<Vec<O
             session: session()?,
             pen: Pen::new(clock.share()?, who, write),
             who,
+            forces: bench.subject.forced_leases == Capability::Yes,
             meeting: Meeting::of_threads(&come, 8),
         })
     };

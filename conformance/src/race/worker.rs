@@ -10,12 +10,12 @@ use super::check::seen;
 use super::clock::Clock;
 use super::history::{Got, Pen, What};
 use super::meeting::Meeting;
-use crate::Place;
 use crate::bench::{Ask, Handle};
 use crate::breach::{End, Held, breach};
 use crate::kill::{Told, tell};
 use crate::make::{at, events, life, number_of, request};
 use crate::subject::Erased;
+use crate::{Capability, Place};
 
 /// The session that all race on.
 pub(super) fn session() -> Held<SessionRef> {
@@ -27,7 +27,7 @@ pub(super) fn session() -> Held<SessionRef> {
 pub(super) enum Role {
     /// Appends, some of them at a tail that it saw; heads, and reads of the whole log.
     Writer,
-    /// Takes the lease, appends under it, gives it back.
+    /// Takes the lease, by force now and then, appends under it, gives it back.
     Driver,
     /// Makes, lists and deletes sessions.
     Keeper,
@@ -58,6 +58,8 @@ pub(super) struct Worker {
     pub(super) session: SessionRef,
     pub(super) pen: Pen,
     pub(super) who: u64,
+    /// It may take the lease from whoever has it.
+    pub(super) forces: bool,
     pub(super) meeting: Meeting,
 }
 
@@ -78,6 +80,7 @@ pub(crate) async fn child(subject: Erased, place: &Place, work: &str) -> Held {
         session: session()?,
         pen: Pen::new(Clock::of(place.dir())?, who, write),
         who,
+        forces: subject.forced_leases == Capability::Yes,
         meeting: Meeting::of_processes(place.dir(), number(all)?)?,
     };
     tell(&Told::Done(0, None));
@@ -145,7 +148,8 @@ impl Worker {
     async fn drive(&mut self, step: u64) -> Held {
         // The first time all ask at once, and who gets it keeps it until all have their answers.
         let meet = step == 0;
-        let lease = self.acquire_with(false, meet).await?;
+        let forced = self.forces && step % 4 == 3;
+        let lease = self.acquire_with(forced, meet).await?;
         if meet {
             self.meeting.all().await?;
         }

@@ -16,6 +16,7 @@ twins! { "beside", over_memory;
     anonymous_holder AnonymousHolder [
         g04_any_commands_show_what_the_reference_shows,
         g09_a_dropped_lease_is_free_at_once,
+        g09_a_holder_is_told_with_the_time_of_its_grant,
         g09_a_renewed_lease_is_still_held,
         g09_leases_of_two_sessions_are_apart,
         g09_the_probe_takes_nothing,
@@ -42,6 +43,8 @@ twins! { "beside", over_memory;
         g04_any_commands_show_what_the_reference_shows,
         g05_tail_and_token_are_both_checked,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_an_append_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
         g08_fencing_outlives_a_reopen,
         g08_fencing_outlives_the_lease,
@@ -53,7 +56,10 @@ twins! { "beside", over_memory;
     fenceless_delete FencelessDelete [
         g04_any_commands_show_what_the_reference_shows,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_delete_is_refused,
         g14_sessions_do_not_touch_each_other,
         g16_an_open_read_blocks_no_writer,
@@ -64,23 +70,36 @@ twins! { "beside", over_memory;
     fenceless_put FencelessPut [
         g04_any_commands_show_what_the_reference_shows,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_put_is_refused,
     ]
     fenceless_remove FencelessRemove [
         g04_any_commands_show_what_the_reference_shows,
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_remove_is_refused,
     ]
     fenceless_renew FencelessRenew [
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_fencing_stale_renew_is_refused,
         g17_a_lease_of_a_deleted_life_frees_nobody,
     ]
     fenceless_save FencelessSave [
         g04_any_commands_show_what_the_reference_shows,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_snapshot_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_snapshot_is_refused,
     ]
     lease_excludes_others LeaseExcludesOthers [
@@ -94,6 +113,8 @@ twins! { "beside", over_memory;
     not_exclusive NotExclusive [
         g04_any_commands_show_what_the_reference_shows,
         g09_a_dropped_lease_is_free_at_once,
+        g09_a_holder_is_told_with_the_time_of_its_grant,
+        g09_a_lease_lasts_as_long_as_it_says,
         g09_a_renewed_lease_is_still_held,
         g09_leases_of_two_sessions_are_apart,
         g09_of_n_racing_requests_one_is_granted,
@@ -112,10 +133,15 @@ twins! { "beside", over_memory;
         g09_leases_of_two_sessions_are_apart,
     ]
     probe_acquires ProbeAcquires [
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g09_the_probe_takes_nothing,
+        g17_the_name_can_be_used_again,
     ]
     probe_always_idle ProbeAlwaysIdle [
         g04_any_commands_show_what_the_reference_shows,
+        g09_a_holder_is_told_with_the_time_of_its_grant,
+        g09_a_lease_lasts_as_long_as_it_says,
         g09_the_probe_tells_who_drives,
         g09_the_second_handle_is_told_who_holds_the_lease,
     ]
@@ -129,19 +155,26 @@ twins! { "beside", over_memory;
     release_twice_fails ReleaseTwiceFails [
         g10_release_after_a_newer_grant_frees_nobody,
         g10_release_twice_changes_nothing,
+        g17_the_name_can_be_used_again,
         g20_every_prefix_replays_to_a_valid_conversation,
     ]
     renew_releases RenewReleases [
+        g09_a_holder_is_told_with_the_time_of_its_grant,
         g09_a_renewed_lease_is_still_held,
     ]
     token_is_always_one TokenIsAlwaysOne [
         g01_an_empty_batch_changes_nothing,
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g05_tail_and_token_are_both_checked,
         g07_tokens_grow_by_force,
         g07_tokens_grow_over_a_reopen,
         g07_tokens_grow_with_every_grant,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
+        g08_a_grant_fences_a_snapshot_under_way,
+        g08_a_grant_fences_an_append_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_fencing_outlives_a_reopen,
         g08_fencing_outlives_the_lease,
         g08_fencing_stale_append_is_refused,
@@ -151,6 +184,7 @@ twins! { "beside", over_memory;
         g08_fencing_stale_renew_is_refused,
         g08_fencing_stale_snapshot_is_refused,
         g09_a_dropped_lease_is_free_at_once,
+        g09_a_holder_is_told_with_the_time_of_its_grant,
         g09_the_probe_takes_nothing,
         g09_the_second_handle_is_told_who_holds_the_lease,
         g09_the_second_is_told_who_holds_the_lease,
@@ -186,7 +220,9 @@ twins! { "beside", over_memory;
         g11_a_scan_gives_the_latest_of_each_session,
     ]
     swaps_snapshot_states SwapsSnapshotStates [
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
+        g08_a_grant_fences_a_snapshot_under_way,
         g11_a_scan_gives_the_latest_of_each_session,
         g11_losing_every_snapshot_changes_no_result,
         g11_projections_and_versions_are_apart,
@@ -209,6 +245,7 @@ twins! { "beside", over_memory;
     ]
     lists_double_puts ListsDoublePuts [
         a01_the_same_content_twice_is_one_blob,
+        g02_a_dropped_operation_was_done_or_was_not,
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_deleted_session_is_gone,
         g19_a_fork_leaves_its_source_unchanged,
@@ -224,7 +261,11 @@ twins! { "beside", over_memory;
         a01_a_dropped_put_leaves_all_or_nothing,
         a01_a_source_that_fails_leaves_nothing,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_put_is_refused,
     ]
     ranges_are_inclusive RangesAreInclusive [
@@ -236,6 +277,7 @@ twins! { "beside", over_memory;
         g04_any_commands_show_what_the_reference_shows,
     ]
     repair_loses_an_event RepairLosesAnEvent [
+        g15_a_repair_disturbs_no_driver,
         g15_repair_of_a_whole_session_changes_nothing,
     ]
     verify_cries_wolf VerifyCriesWolf [
@@ -246,13 +288,19 @@ twins! { "beside", over_memory;
         g17_the_name_can_be_used_again,
     ]
     delete_takes_neighbours_blobs DeleteTakesNeighboursBlobs [
+        g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_delete_is_refused,
         g14_sessions_do_not_touch_each_other,
         g17_a_deleted_life_is_refused_by_the_next,
     ]
     deletes_driven DeletesDriven [
         g04_any_commands_show_what_the_reference_shows,
+        g09_a_lease_lasts_as_long_as_it_says,
+        g17_a_delete_under_way_ends_no_lease,
         g17_a_driven_session_is_not_deleted_by_others,
     ]
     deletes_twice DeletesTwice [

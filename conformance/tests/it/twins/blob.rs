@@ -3,6 +3,8 @@
 use std::fs;
 use std::ops::Range;
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
@@ -13,7 +15,7 @@ use sessionlog_core::{
 
 use super::{Fault, Faulty};
 
-fn one(content: Vec<u8>) -> Pieces {
+pub(super) fn one(content: Vec<u8>) -> Pieces {
     stream::iter([Ok(Bytes::from(content))]).boxed()
 }
 
@@ -75,11 +77,24 @@ impl BlobStore for Faulty {
         token: Option<FencingToken>,
     ) -> Result<BlobInfo> {
         let session = &self.folded(session);
-        let mut token = self.token(session, token).await;
+        let mut token = self.beside_token(session, token).await;
         if self.is(Fault::FencelessPut) {
             token = None;
         }
+        let opened = self.shared.opened.load(SeqCst);
+        let checked = self.checked(session, token).await;
         let content = self.gathered(session, content).await?;
+        if self.is(Fault::OpeningClearsPuts) && self.shared.opened.load(SeqCst) != opened {
+            return Ok(BlobInfo::new(BlobId::of(&content), content.len() as u64));
+        }
+        if checked && self.is(Fault::PutChecksTokenEarly) {
+            token = None;
+        }
+        let present = match self.inner.head(&session.id).await {
+            Ok((present, _)) if checked && self.is(Fault::PutChecksLifeEarly) => present,
+            _ => session.clone(),
+        };
+        let session = &present;
         let info = self.inner.put(session, one(content.clone()), token).await?;
         if let (Fault::DeleteLeavesAFile, Some(dir)) = (self.fault, &self.dir) {
             let path = dir.join("blob-copy");
@@ -161,7 +176,7 @@ impl BlobStore for Faulty {
         token: Option<FencingToken>,
     ) -> Result<()> {
         let session = &self.folded(session);
-        let mut token = self.token(session, token).await;
+        let mut token = self.beside_token(session, token).await;
         match self.fault {
             Fault::FencelessRemove => token = None,
             Fault::RemovingMissingFails if !self.has(session, id).await? => {

@@ -81,7 +81,10 @@ twins! { "files", over_files;
     deletes_in_steps DeletesInSteps [
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
+        g08_a_forced_grant_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_delete_is_refused,
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_killed_delete_leaves_whole_or_gone,
@@ -91,6 +94,7 @@ twins! { "files", over_files;
         g03_names_rest_on_flushes_of_their_folders,
         g07_a_killed_holder_leaves_its_token,
         g07_power_loss_takes_no_token_back,
+        g09_a_holder_is_told_with_the_time_of_its_grant,
         g09_a_killed_holder_is_replaced_at_once,
     ]
     clears_foreign_files ClearsForeignFiles [
@@ -150,7 +154,10 @@ twins! { "files", over_files;
         g03_names_rest_on_flushes_of_their_folders,
         g03_power_loss_in_any_work_leaves_a_prefix,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_put_is_refused,
         g11_killed_snapshots_and_blobs_are_whole_or_absent,
         g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent,

@@ -66,11 +66,36 @@ impl Faulty {
         fenced.then_some(given)
     }
 
+    /// As [`token`](Self::token), for what is beside the log.
+    pub(super) async fn beside_token(
+        &self,
+        session: &SessionRef,
+        token: Option<FencingToken>,
+    ) -> Option<FencingToken> {
+        let given = self.token(session, token).await?;
+        let fenced = match self.fault {
+            Fault::BesideFenceForgottenAtReopen => {
+                let known = self.known();
+                let newest = known.at_open.get(session).map_or(0, |(newest, _)| *newest);
+                given.get() > newest
+            }
+            Fault::BesideFenceOfOwnGrants => {
+                super::lock(&self.own.granted).get(session) != Some(&given)
+            }
+            Fault::BesideFenceOnlyWhileHeld => {
+                !matches!(self.inner.holder(session).await, Ok(Liveness::Idle))
+            }
+            _ => true,
+        };
+        fenced.then_some(given)
+    }
+
     /// A lease of the inner backend as this one gives it out.
     fn granted(&self, session: &SessionRef, inner: Lease) -> Result<Lease> {
         let mut known = self.known();
         let newest = inner.token.get();
         known.newest.insert(session.clone(), newest);
+        super::lock(&self.own.granted).insert(session.clone(), inner.token);
         match self.fault {
             Fault::TokenIsAlwaysOne => drop(known.base.insert(session.clone(), newest - 1)),
             Fault::TokensRestart => drop(known.base.entry(session.clone()).or_insert(newest - 1)),
@@ -113,6 +138,17 @@ impl Faulty {
         Some(dir.join(format!("lease-{}", session.id)))
     }
 
+    fn mark_busy(&self, session: &SessionRef, request: &LeaseRequest) -> Result<()> {
+        let mut known = self.known();
+        if known.busy.contains(session) {
+            let owner = request.owner.clone();
+            let holder = Holder::new(owner, FencingToken::NONE, Timestamp::now());
+            return Err(held_error(holder, None));
+        }
+        known.busy.push(session.clone());
+        Ok(())
+    }
+
     async fn others_held(&self, session: &SessionRef) -> Result<()> {
         let ids: Vec<SessionId> = self.inner.sessions().try_collect().await?;
         for id in ids.iter().filter(|id| **id != session.id) {
@@ -153,8 +189,26 @@ impl LeaseStore for Faulty {
             let holder = Holder::new(owner, token, Timestamp::EPOCH);
             return Err(held_error(holder, None));
         }
+        if self.is(Fault::AcquireMarksBusy) {
+            self.mark_busy(session, &request)?;
+            pause().await;
+        }
+        if self.lapses() {
+            return self.grant_for(session, request).await;
+        }
         let granted = self.inner.acquire(session, request).await;
+        if self.is(Fault::AcquireMarksBusy) {
+            self.known().busy.retain(|busy| busy != session);
+        }
         match granted {
+            Ok(lease) if self.is(Fault::GrantTellsAnOldEnd) => {
+                let (_, head) = self.inner.head(&session.id).await?;
+                let end = {
+                    let mut heads = super::lock(&self.own.heads);
+                    *heads.entry(session.clone()).or_insert(head)
+                };
+                Ok(self.granted(session, lease)?.with_end(end))
+            }
             Ok(lease) => self.granted(session, lease),
             Err(error) if self.is(Fault::AnonymousHolder) => Err(anonymous(error)),
             Err(error) => Err(error),
@@ -175,7 +229,9 @@ impl LeaseStore for Faulty {
             None,
             (),
         );
-        self.inner.renew(&mut same, ttl).await
+        self.inner.renew(&mut same, ttl).await?;
+        self.extend(lease, ttl);
+        Ok(())
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
@@ -201,6 +257,7 @@ impl LeaseStore for Faulty {
             }
             _ => {}
         }
+        self.give_back(lease);
         if let Some(file) = lease.guard::<Mutex<Option<LeaseFile>>>() {
             drop(super::lock(file).take());
         }
@@ -226,12 +283,17 @@ impl LeaseStore for Faulty {
                 }
             }
             Fault::ReadsRewriteAFile => self.touch("probe"),
+            Fault::HolderIgnoresExpiry => {}
+            _ if self.has_lapsed(session) => return Ok(Liveness::Idle),
             _ => {}
         }
         let mut liveness = self.inner.holder(session).await?;
         if let Liveness::Live(Some(holder)) = &mut liveness {
             let base = self.known().base.get(session).copied().unwrap_or(0);
             holder.token = FencingToken::new(holder.token.get().saturating_sub(base));
+            if self.is(Fault::ProbeTellsNow) {
+                holder.since = Timestamp::now();
+            }
         }
         Ok(liveness)
     }

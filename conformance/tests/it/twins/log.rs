@@ -22,6 +22,16 @@ impl Faulty {
                 Ok((present, _)) => present,
                 Err(_) => session.clone(),
             },
+            Fault::AppendChecksLifeEarly => {
+                let before = self.inner.head(&session.id).await;
+                if before.is_ok_and(|(present, _)| present == *session) {
+                    pause().await;
+                    if let Ok((present, _)) = self.inner.head(&session.id).await {
+                        return present;
+                    }
+                }
+                session.clone()
+            }
             _ => self.folded(session),
         }
     }
@@ -49,6 +59,13 @@ impl Faulty {
             Fault::EmptyIgnoresCondition if empty => condition = AppendCondition::NONE,
             Fault::TokenSkipsTail if condition.token.is_some() => condition.tail = None,
             Fault::FencelessAppend => condition.token = None,
+            Fault::AppendChecksTokenEarly if condition.token.is_some() && !empty => {
+                let checked = self.inner.append(session, Vec::new(), condition).await;
+                if checked.is_ok() {
+                    pause().await;
+                    condition.token = None;
+                }
+            }
             Fault::LeaseExcludesOthers if condition.token.is_none() => {
                 if let Liveness::Live(Some(holder)) = self.inner.holder(session).await? {
                     return Err(sessionlog_core::held_error(holder, None));
@@ -196,6 +213,9 @@ impl EventLog for Faulty {
             list.push(session.id.clone());
         }
         self.tag(session, created.is_ok());
+        if self.is(Fault::CreateBringsBlobsBack) && created.is_ok() {
+            self.bring_back(session).await?;
+        }
         match created {
             Err(e)
                 if self.is(Fault::CreatesTwice)
@@ -360,7 +380,10 @@ impl EventLog for Faulty {
 
     async fn delete(&self, session: &SessionRef, token: Option<FencingToken>) -> Result<()> {
         let session = &self.folded(session);
-        let mut token = self.token(session, token).await;
+        let mut token = match self.fault {
+            Fault::BesideFenceOfOwnGrants => token,
+            _ => self.beside_token(session, token).await,
+        };
         match self.fault {
             Fault::FencelessDelete => token = None,
             Fault::DeletesDriven if token.is_none() => drop(self.free(session).await),
@@ -380,6 +403,7 @@ impl EventLog for Faulty {
             }
             _ => {}
         }
+        token = self.before_delete(session, token).await?;
         let deleted = self.inner.delete(session, token).await;
         if let Some(file) = self.lease_file(session).filter(|_| deleted.is_ok()) {
             drop(std::fs::remove_file(file));

@@ -75,6 +75,7 @@ twins! { "memory", over_memory;
         g06_a_follower_learns_of_the_end_of_the_life,
         g06_a_follower_wakes_up_for_another_handle,
         g06_each_handle_sees_what_was_acknowledged,
+        g17_the_name_can_be_used_again,
     ]
     caches_lists CachesLists [
         g06_each_handle_sees_creations_and_deletions,
@@ -93,6 +94,7 @@ twins! { "memory", over_memory;
         g18_a_repeat_is_found_whatever_its_condition,
     ]
     creates_twice CreatesTwice [
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g05_creating_twice_is_a_conflict,
     ]
@@ -115,6 +117,7 @@ twins! { "memory", over_memory;
     dropped_append_locks DroppedAppendLocks [
         g02_a_dropped_append_leaves_all_or_nothing,
         g02_a_dropped_append_leaves_no_lock,
+        g08_a_grant_fences_an_append_under_way,
     ]
     empty_ignores_condition EmptyIgnoresCondition [
         g01_an_empty_batch_changes_nothing,
@@ -122,6 +125,7 @@ twins! { "memory", over_memory;
     ]
     forgets_the_largest_id ForgetsTheLargestId [
         g01_the_head_is_the_end_of_the_log,
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g15_checksums_follow_the_formula,
     ]
@@ -137,6 +141,7 @@ twins! { "memory", over_memory;
         g13_a_refused_append_changes_nothing,
     ]
     list_keeps_deleted ListKeepsDeleted [
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g06_each_handle_sees_creations_and_deletions,
         g14_ids_that_file_systems_confuse_are_apart,
@@ -156,9 +161,11 @@ twins! { "memory", over_memory;
         g02_a_dropped_append_leaves_all_or_nothing,
         g02_a_dropped_append_leaves_no_lock,
         g04_concurrent_appends_are_all_there_once,
+        g08_a_grant_fences_an_append_under_way,
         g18_concurrent_repeats_yield_one_copy,
     ]
     missing_is_empty MissingIsEmpty [
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
@@ -176,6 +183,7 @@ twins! { "memory", over_memory;
     ]
     no_chain NoChain [
         g01_the_head_is_the_end_of_the_log,
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
         g06_a_follower_gets_each_event_once,
         g06_a_follower_wakes_up_for_another_handle,
@@ -207,7 +215,10 @@ twins! { "memory", over_memory;
         g05_tail_and_token_are_both_checked,
         g05_the_stated_tail_must_be_the_tail,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_an_append_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
         g08_fencing_outlives_the_lease,
         g08_fencing_stale_append_is_refused,
         g13_a_refused_append_changes_nothing,
@@ -260,6 +271,7 @@ twins! { "memory", over_memory;
         g02_a_dropped_append_leaves_all_or_nothing,
         g02_a_reader_sees_whole_batches,
         g04_concurrent_appends_are_all_there_once,
+        g08_a_grant_fences_an_append_under_way,
         g13_a_refused_append_changes_nothing,
         g13_too_large_batches_are_refused_with_figures,
         g13_too_large_events_are_refused_with_figures,
@@ -310,6 +322,7 @@ twins! { "memory", over_memory;
         g04_any_commands_show_what_the_reference_shows,
         g06_each_handle_sees_creations_and_deletions,
         g17_a_deleted_life_is_refused_by_the_next,
+        g17_what_is_under_way_stays_in_its_life,
     ]
     concurrent_repeats_double ConcurrentRepeatsDouble [
         g18_concurrent_repeats_yield_one_copy,
@@ -331,18 +344,22 @@ twins! { "memory", over_memory;
     ]
     ids_are_global IdsAreGlobal [
         g02_a_dropped_append_leaves_all_or_nothing,
+        g02_a_dropped_operation_was_done_or_was_not,
         g05_one_of_n_racing_threads_wins,
         g06_a_follower_gets_each_event_once,
         g11_a_scan_gives_the_latest_of_each_session,
         g14_sessions_do_not_touch_each_other,
         g16_an_open_read_blocks_no_writer,
+        g17_a_delete_under_way_ends_no_lease,
         g17_a_deleted_session_is_gone,
+        g17_the_name_can_be_used_again,
         g18_the_same_id_in_two_sessions_is_two_events,
         g19_a_fork_leaves_its_source_unchanged,
     ]
     ids_must_ascend IdsMustAscend [
         g01_the_head_is_the_end_of_the_log,
         g04_any_commands_show_what_the_reference_shows,
+        g08_a_grant_fences_an_append_under_way,
         g15_checksums_follow_the_formula,
         g18_ids_in_any_order_are_told_apart,
         g18_old_ids_are_found_behind_thousands_of_events,

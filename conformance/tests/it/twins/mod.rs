@@ -24,6 +24,8 @@ mod race;
 mod replay;
 mod retry;
 mod snapshot;
+mod timed;
+mod under_way;
 mod upkeep;
 
 use std::collections::{BTreeSet, HashMap};
@@ -36,7 +38,7 @@ use std::task::Poll;
 use sessionlog_conformance::{ChildCommand, Law, Level, Medium, Options, Subject, Verdict};
 use sessionlog_core::{
     Backend, BlobId, EventId, FencingToken, Head, Lease, LeaseRequest, Owner, Result, SessionId,
-    SessionRef,
+    SessionRef, Timestamp,
 };
 
 pub(crate) use fault::Fault;
@@ -78,6 +80,12 @@ pub(crate) struct Known {
     pub(crate) state: bytes::Bytes,
     pub(crate) snapshot: Option<sessionlog_core::Snapshot>,
     pub(crate) late: Vec<(SessionRef, Vec<sessionlog_core::NewEvent>)>,
+    /// The blobs of lives that were deleted.
+    pub(crate) left: HashMap<SessionRef, Vec<Vec<u8>>>,
+    /// Sessions whose lease is being granted.
+    pub(crate) busy: Vec<SessionRef>,
+    /// Leases that lapse, and when.
+    pub(crate) timed: HashMap<SessionRef, (Lease, Timestamp)>,
 }
 
 #[derive(Default)]
@@ -85,6 +93,7 @@ pub(crate) struct Own {
     pub(crate) number: usize,
     pub(crate) heads: Mutex<HashMap<SessionRef, Head>>,
     pub(crate) list: Mutex<Option<Vec<SessionId>>>,
+    pub(crate) granted: Mutex<HashMap<SessionRef, FencingToken>>,
     pub(crate) reading: Arc<()>,
 }
 
@@ -201,6 +210,8 @@ fn every_law_has_a_twin() {
         .chain(opening::OTHERS)
         .chain(beside::ALL)
         .chain(bulk::ALL)
+        .chain(under_way::ALL)
+        .chain(timed::ALL)
         .chain(replay::ALL)
         .chain(objects::ALL)
         .chain(files::ALL)

@@ -24,6 +24,8 @@ enum Wrong {
     LosesUpdates,
     /// Tokens are not looked at.
     StaleHolderWrites,
+    /// Tokens are looked at some time before the batch is written.
+    ChecksTokensEarly,
     /// The head is the one that this handle saw first.
     RemembersHeads,
     /// The list is the one that this handle gave first.
@@ -103,7 +105,7 @@ impl EventLog for PerCall {
         events: Vec<NewEvent>,
         mut condition: AppendCondition,
     ) -> Result<Range<SeqNum>> {
-        let journal = self.open().await?;
+        let mut journal = self.open().await?;
         let n = self.calls.fetch_add(1, Ordering::SeqCst);
         if self.wrong == Wrong::LosesUpdates && n % 3 == 1 {
             let tail = journal.head(&session.id).await?.1.tail;
@@ -111,6 +113,17 @@ impl EventLog for PerCall {
         }
         if self.wrong == Wrong::StaleHolderWrites {
             condition.token = None;
+        }
+        if self.wrong == Wrong::ChecksTokensEarly
+            && let Some(token) = condition.token.take()
+        {
+            let with = AppendCondition::with(token);
+            journal.append(session, Vec::new(), with).await?;
+            drop(journal);
+            // Long enough for others to force their way, whose tokens come at once.
+            let pause = Duration::from_millis(if token.get() % 2 == 1 { 40 } else { 1 });
+            futures_timer::Delay::new(pause).await;
+            journal = self.open().await?;
         }
         journal.append(session, events, condition).await
     }
@@ -288,6 +301,9 @@ racing! {
     ]
     stale_holder_writes StaleHolderWrites [
         g08_a_stopped_holder_is_fenced,
+    ]
+    checks_tokens_early ChecksTokensEarly [
+        g09_threads_hold_the_lease_one_at_a_time,
     ]
     remembers_heads RemembersHeads [
         g06_processes_make_one_history,

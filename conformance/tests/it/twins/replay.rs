@@ -46,7 +46,9 @@ twins! { "replay", over_memory;
         g20_every_prefix_replays_to_a_valid_conversation,
     ]
     snapshots_are_ahead SnapshotsAreAhead [
+        g02_a_dropped_operation_was_done_or_was_not,
         g04_any_commands_show_what_the_reference_shows,
+        g08_a_grant_fences_a_snapshot_under_way,
         g11_a_scan_gives_the_latest_of_each_session,
         g11_losing_every_snapshot_changes_no_result,
         g11_projections_and_versions_are_apart,
@@ -59,6 +61,7 @@ twins! { "replay", over_memory;
         g12_snapshots_come_back_whole,
     ]
     snapshots_are_shared SnapshotsAreShared [
+        g02_a_dropped_operation_was_done_or_was_not,
         g14_sessions_do_not_touch_each_other,
         g17_a_deleted_session_is_gone,
         g17_the_name_can_be_used_again,

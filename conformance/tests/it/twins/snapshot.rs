@@ -17,7 +17,11 @@ impl SnapshotStore for Faulty {
         token: Option<FencingToken>,
     ) -> Result<()> {
         let session = &self.folded(session);
-        let mut token = self.token(session, token).await;
+        let mut token = self.beside_token(session, token).await;
+        if self.is(Fault::SaveChecksTokenEarly) && self.checked(session, token).await {
+            super::pause().await;
+            token = None;
+        }
         match self.fault {
             Fault::FencelessSave => token = None,
             Fault::CutsSnapshots => snapshot.state.truncate(100_000),

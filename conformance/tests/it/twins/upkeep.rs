@@ -75,6 +75,9 @@ impl Upkeep for Faulty {
 
     async fn repair(&self, id: &SessionId, apply: bool) -> Result<Repair> {
         let id = &self.folded_id(id);
+        if self.is(Fault::RepairsDriven) && apply {
+            self.free(&self.inner.head(id).await?.0).await?;
+        }
         if self.is(Fault::RepairLosesAnEvent) && apply {
             let (session, _) = self.inner.head(id).await?;
             let lost = NewEvent::json(Kind::from_static("repair.lost"), "null")?;
