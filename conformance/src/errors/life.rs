@@ -23,6 +23,8 @@ pub(super) struct Life<'a> {
     end: usize,
     /// The step of which nobody knows whether it is done, and whether it is sent again.
     under_way: Option<(usize, bool)>,
+    /// The step that was refused and may have been done, whatever a look at it shows.
+    perhaps: Option<usize>,
     /// Whether a handle that refused was tried again on a disk that is to fail once more.
     tried: bool,
     pub(super) seen: Seen,
@@ -72,6 +74,7 @@ impl<'a> Life<'a> {
             done: 0,
             end: oracle.len(),
             under_way: None,
+            perhaps: None,
             tried: false,
             seen: Seen::default(),
         })
@@ -120,8 +123,6 @@ impl<'a> Life<'a> {
                 Err(open) => return Ok(Some(Refused { worker: None, open })),
             },
         };
-        // Who looks may look too early: what is asked for again then may be done already.
-        let perhaps = self.under_way.map(|(step, _)| step);
         if self.is_under_way() && !self.repeats() {
             match Dump::of(&worker.store).await {
                 Ok(found) => self.looks(&found)?,
@@ -131,7 +132,7 @@ impl<'a> Life<'a> {
         while let Some(step) = self.next() {
             let answer = worker.attempt(step).await?;
             self.looks_for_faults();
-            if perhaps == Some(self.done) && answer.as_ref().is_err_and(|e| is_done(step, e)) {
+            if self.perhaps == Some(self.done) && answer.as_ref().is_err_and(|e| is_done(step, e)) {
                 self.mark(None, true);
                 continue;
             }
@@ -188,8 +189,11 @@ impl<'a> Life<'a> {
         if let Some(worker) = &worker {
             self.shows(&worker.store, open).await?;
         }
-        if open && !self.is_under_way() {
-            self.under_way = Some((self.done, true));
+        if open {
+            self.perhaps = Some(self.done);
+            if !self.is_under_way() {
+                self.under_way = Some((self.done, true));
+            }
         }
         let again = worker.filter(|_| !std::mem::replace(&mut self.tried, true));
         self.until_refused(again).await

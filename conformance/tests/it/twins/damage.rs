@@ -134,6 +134,7 @@ twins! { "damage", over_damage;
     checks_nothing ChecksNothing [
         g01_an_append_to_a_damaged_store_is_right_or_refused,
         g15_damage_gives_the_right_answer_or_an_error,
+        g15_verify_names_the_damage,
     ]
     stops_at_damage StopsAtDamage [
         g01_an_append_to_a_damaged_store_is_right_or_refused,

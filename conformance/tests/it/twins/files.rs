@@ -86,6 +86,7 @@ twins! { "files", over_files;
         g08_fencing_outlives_a_reopen,
         g08_fencing_outlives_the_lease,
         g08_fencing_stale_delete_is_refused,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g17_a_deleted_life_is_refused_by_the_next,
         g17_a_killed_delete_leaves_whole_or_gone,
         g17_power_loss_leaves_a_delete_whole_or_gone,
@@ -96,46 +97,60 @@ twins! { "files", over_files;
         g07_power_loss_takes_no_token_back,
         g09_a_holder_is_told_with_the_time_of_its_grant,
         g09_a_killed_holder_is_replaced_at_once,
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
     ]
     clears_foreign_files ClearsForeignFiles [
         g16_foreign_files_are_left_alone,
     ]
     delete_leaves_a_file DeleteLeavesAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
-        g13_a_failed_flush_behind_a_kill_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g17_no_byte_of_a_deleted_session_stays,
     ]
     flushes_twice FlushesTwice [
         g03_a_lone_append_is_one_write_and_one_flush,
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
     ]
     opening_writes OpeningWrites [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g16_opening_to_read_changes_no_byte,
     ]
     reads_rewrite_a_file ReadsRewriteAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g16_reading_makes_no_call_that_changes,
     ]
     reads_touch_a_file ReadsTouchAFile [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         g16_opening_to_read_changes_no_byte,
         g16_reading_changes_no_byte,
         g16_reading_makes_no_call_that_changes,
     ]
     world_readable WorldReadable [
         g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_failed_flush_before_a_kill_loses_nothing,
         g13_a_failed_flush_behind_a_kill_loses_nothing,
         g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
         y08_files_are_private_whatever_the_umask,
     ]
     tokens_restart TokensRestart [
@@ -146,6 +161,9 @@ twins! { "files", over_files;
         g07_power_loss_takes_no_token_back,
         g07_tokens_grow_over_a_reopen,
         g09_a_killed_holder_is_replaced_at_once,
+        g13_a_disk_that_goes_on_failing_loses_nothing,
+        g13_a_file_call_that_fails_loses_nothing,
+        g13_a_second_failing_call_loses_nothing,
     ]
     puts_in_parts PutsInParts [
         a01_a_dropped_put_leaves_all_or_nothing,
@@ -198,8 +216,10 @@ const KEEPS_IT_IN_MEMORY: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
     "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_failed_flush_before_a_kill_loses_nothing",
     "g13_a_failed_flush_behind_a_kill_loses_nothing",
     "g13_a_file_call_that_fails_loses_nothing",
+    "g13_a_second_failing_call_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
     "g17_power_loss_leaves_a_delete_whole_or_gone",
@@ -233,8 +253,10 @@ const WRITES_PAST_THE_HOOKS: &[&str] = &[
     "g11_killed_snapshots_and_blobs_are_whole_or_absent",
     "g11_power_loss_leaves_snapshots_and_blobs_whole_or_absent",
     "g13_a_disk_that_goes_on_failing_loses_nothing",
+    "g13_a_failed_flush_before_a_kill_loses_nothing",
     "g13_a_failed_flush_behind_a_kill_loses_nothing",
     "g13_a_file_call_that_fails_loses_nothing",
+    "g13_a_second_failing_call_loses_nothing",
     "g16_foreign_files_are_left_alone",
     "g17_a_killed_delete_leaves_whole_or_gone",
     "g17_power_loss_leaves_a_delete_whole_or_gone",

@@ -279,6 +279,7 @@ twins! { "memory", over_memory;
         g18_an_id_twice_in_a_batch_is_refused,
     ]
     stops_at_a_thousand StopsAtAThousand [
+        g02_a_reader_sees_whole_batches,
         g04_a_long_log_is_read_whole,
     ]
     tells_short_ranges TellsShortRanges [

@@ -32,6 +32,7 @@ twins! { "objects", over_objects;
         g13_an_operation_ends_when_no_request_gets_through,
         g17_a_delete_among_writers_and_object_faults_is_final,
         g17_object_faults_bring_nothing_back,
+        g18_concurrent_repeats_yield_one_copy,
         g18_object_faults_leave_one_copy_of_a_batch,
     ]
     only_reads_back OnlyReadsBack [
@@ -57,6 +58,7 @@ twins! { "objects", over_objects;
         g18_object_faults_leave_one_copy_of_a_batch,
     ]
     frees_by_name FreesByName [
+        g09_of_n_racing_requests_one_is_granted,
         g10_object_faults_free_no_later_holder,
     ]
     writes_no_fence WritesNoFence [
@@ -122,10 +124,15 @@ twins! { "objects", over_objects;
         a01_object_faults_leave_blobs_whole_or_absent,
         g04_any_commands_show_what_the_reference_shows,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g08_a_token_that_never_was_is_refused,
+        g08_fencing_outlives_a_reopen,
+        g08_fencing_outlives_the_lease,
         g08_fencing_stale_put_is_refused,
         g13_a_missing_session_is_not_found,
         g17_a_deleted_life_is_refused_by_the_next,
+        g17_what_is_under_way_stays_in_its_life,
     ]
     believes_before_put BelievesBeforePut [
         g02_an_operation_given_up_among_requests_is_whole_or_absent,

@@ -141,7 +141,6 @@ power_twins! {
         g03_a_second_power_loss_takes_nothing_more,
         g03_names_rest_on_flushes_of_their_folders,
         g03_power_loss_leaves_a_prefix,
-        g13_a_failed_flush_behind_a_kill_loses_nothing,
     ]
     no_tail_repair NoTailRepair [
         g03_a_second_power_loss_takes_nothing_more,

@@ -37,6 +37,7 @@ twins! { "replay", over_memory;
     put_moves_blobs PutMovesBlobs [
         g04_any_commands_show_what_the_reference_shows,
         g14_sessions_do_not_touch_each_other,
+        g16_an_open_read_blocks_no_writer,
         g17_a_deleted_session_is_gone,
         g19_a_fork_leaves_its_source_unchanged,
     ]

@@ -157,7 +157,9 @@ twins! { "bulk", over_memory;
     ]
     blobs_are_cached BlobsAreCached [
         a01_blobs_are_listed_and_removed,
+        g02_a_dropped_operation_was_done_or_was_not,
         g17_a_deleted_session_is_gone,
+        g17_the_name_can_be_used_again,
     ]
     deaf_to_others_deletes DeafToOthersDeletes [
         g06_a_follower_learns_of_another_handles_delete,
