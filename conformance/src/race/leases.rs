@@ -26,7 +26,8 @@ pub(super) fn one_at_a_time(ops: &[Op]) -> Held {
             .filter(|other| other.who == op.who)
             .map(|other| other.began)
             .max();
-        let until = given_back.map(|back| back.began).or(last).unwrap_or(from);
+        let until = given_back.map(|back| back.began).or(last);
+        let until = until.unwrap_or(from).max(from);
         // A grant by force that nobody was told of may have come, too.
         let taken = ops.iter().filter(|other| match other.what {
             What::Acquire {
@@ -37,7 +38,10 @@ pub(super) fn one_at_a_time(ops: &[Op]) -> Held {
         });
         let taken = taken.map(|other| other.began).min();
         let until = until.min(taken.unwrap_or(until));
-        held.push((from, until, *token));
+        // Who is told of a grant behind a newer one never held it.
+        if from <= until {
+            held.push((from, until, *token));
+        }
     }
     held.sort_unstable();
     for (one, next) in held.iter().zip(held.iter().skip(1)) {
@@ -97,6 +101,16 @@ mod tests {
         assert!(
             one_at_a_time(&freed).is_err(),
             "who took it by force has it"
+        );
+        let long = |began, ended, what| Op {
+            ended: Some(ended),
+            ..op(began, began, what)
+        };
+        let grant = |token| forces(0, 0, Some(token)).what;
+        let overtaken = [long(1, 8, grant(1)), long(2, 6, grant(2)), give(2, 9, 2)];
+        assert!(
+            one_at_a_time(&overtaken).is_ok(),
+            "told of it behind the newer one"
         );
         let killed = op(2, 3, forces(2, 3, None).what);
         let untold = |ended| {
