@@ -4,7 +4,7 @@ use sessionlog_crashfs::FaultKind;
 
 use super::fault::FaultAt;
 use super::laws::{WORKS, asked, once, shortest, stride, told};
-use super::run::{DELIVERED, REFUSED, Struck};
+use super::run::{DELIVERED, Struck};
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::kill::happened;
@@ -31,7 +31,8 @@ pub(super) async fn g13_a_second_failing_call_loses_nothing(bench: &Bench) -> He
             }
         }
     }
-    happened(bench, &[DELIVERED, REFUSED])
+    // A store may try as often as it takes: then no step fails.
+    happened(bench, &[DELIVERED])
 }
 
 /// Fails calls of a kind, and with each so many of those behind it. The first failure.
