@@ -49,7 +49,7 @@ async fn search(bench: &Bench, steps: &[Step]) -> Held<Option<(FaultAt, End)>> {
             continue;
         };
         flushes += 1;
-        if flushes % stride != 0 {
+        if !flushes.is_multiple_of(stride) {
             continue;
         }
         bench.sometimes(FLUSHES, 1);

@@ -133,6 +133,12 @@ impl EventLog for HeadLog {
 #[async_trait]
 impl LeaseStore for HeadLog {
     async fn acquire(&self, session: &SessionRef, mut request: LeaseRequest) -> Result<Lease> {
+        // Requests that race for a free lease are no fault of this one.
+        static RACING: futures_util::lock::Mutex<()> = futures_util::lock::Mutex::new(());
+        let _alone = match self.flaw {
+            Flaw::FreesByName => Some(RACING.lock().await),
+            _ => None,
+        };
         let free = self.is_free(&session.id).await;
         request.force |= free;
         let of = (session.id.clone(), session.incarnation);

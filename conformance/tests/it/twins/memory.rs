@@ -117,7 +117,6 @@ twins! { "memory", over_memory;
     dropped_append_locks DroppedAppendLocks [
         g02_a_dropped_append_leaves_all_or_nothing,
         g02_a_dropped_append_leaves_no_lock,
-        g08_a_grant_fences_an_append_under_way,
     ]
     empty_ignores_condition EmptyIgnoresCondition [
         g01_an_empty_batch_changes_nothing,

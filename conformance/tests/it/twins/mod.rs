@@ -177,9 +177,8 @@ pub(crate) fn must_fail_some<S: Subject>(
         Medium::Memory => true,
         _ => expected.contains(&law.id) || has_share(expected, law.id),
     };
-    let report = sessionlog_conformance::run_some::<S>(options, |law| {
-        wanted(law) && in_its_share(law)
-    });
+    let report =
+        sessionlog_conformance::run_some::<S>(options, |law| wanted(law) && in_its_share(law));
     must_be_red(&report, expected);
 }
 

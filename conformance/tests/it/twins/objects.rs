@@ -58,7 +58,6 @@ twins! { "objects", over_objects;
         g18_object_faults_leave_one_copy_of_a_batch,
     ]
     frees_by_name FreesByName [
-        g09_of_n_racing_requests_one_is_granted,
         g10_object_faults_free_no_later_holder,
     ]
     writes_no_fence WritesNoFence [
