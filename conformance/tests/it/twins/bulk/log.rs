@@ -50,7 +50,7 @@ impl Bulk {
 }
 
 fn edge(at: SeqNum) -> bool {
-    at > SeqNum::ZERO && at.get() % 512 == 0
+    at > SeqNum::ZERO && at.get().is_multiple_of(512)
 }
 
 #[async_trait]
