@@ -165,7 +165,8 @@ fn damaged() -> (TempDir, SessionRef) {
     drop(store);
     let mut bytes = fs::read(path(&dir)).unwrap();
     let at = bytes.windows(8).position(|at| at == b"\"20 xxxx").unwrap();
-    bytes[at / 8192 * 8192..][..8192].fill(0);
+    let page = bytes.chunks_mut(8192).nth(at / 8192).unwrap();
+    page.fill(0);
     fs::write(path(&dir), bytes).unwrap();
     (dir, session)
 }
