@@ -21,11 +21,13 @@ macro_rules! capabilities {
 
 capabilities! {
     several_handles [
+        a01_an_open_beside_a_put_takes_nothing_of_it,
         g05_one_of_n_racing_handles_wins,
         g06_a_follower_learns_of_another_handles_delete,
         g06_a_follower_wakes_up_for_another_handle,
         g06_each_handle_sees_creations_and_deletions,
         g06_each_handle_sees_what_was_acknowledged,
+        g08_a_grant_on_another_handle_fences_the_holder,
         g09_the_second_handle_is_told_who_holds_the_lease,
     ]
     several_processes [
@@ -42,6 +44,9 @@ capabilities! {
         g02_an_operation_given_up_among_requests_is_whole_or_absent,
         g07_tokens_grow_by_force,
         g08_a_forced_grant_fences_the_holder,
+        g08_a_grant_fences_a_put_under_way,
+        g08_a_grant_fences_a_snapshot_under_way,
+        g08_a_grant_fences_an_append_under_way,
         g08_a_stopped_holder_is_fenced,
         g08_object_faults_let_no_old_writer_in,
         g08_writers_that_take_over_among_object_faults_lose_nothing,
