@@ -193,6 +193,11 @@ fn has_share(expected: &[&str], law: &str) -> bool {
     deep || expected.is_empty() || hasher.finish().is_multiple_of(SHARE)
 }
 
+/// Whether it is chance that a law sees a fault: who waits for what is under way gives it a little time.
+fn is_chance(outcome: &sessionlog_conformance::Outcome) -> bool {
+    outcome.level == Level::Race || outcome.law == "g08_a_grant_fences_an_append_under_way"
+}
+
 /// What is not green must be what is named, and nothing else. Whether threads meet where it hurts is
 /// chance: a law of races that is not named may fail or not.
 pub(crate) fn must_be_red(report: &sessionlog_conformance::Report, expected: &[&str]) {
@@ -201,7 +206,7 @@ pub(crate) fn must_be_red(report: &sessionlog_conformance::Report, expected: &[&
         .outcomes
         .iter()
         .filter(|o| !o.verdict.is_green())
-        .filter(|o| o.level != Level::Race || expected.contains(o.law))
+        .filter(|o| !is_chance(o) || expected.contains(o.law))
         .map(|o| o.law)
         .collect();
     for law in red.difference(&expected) {
