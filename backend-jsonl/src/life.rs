@@ -268,12 +268,10 @@ impl Life {
         let near = known.filter(|end| size - end.offset <= NEAR);
         let mut end = match near {
             Some(end) => end,
-            None => {
-                tail::find(&self.file, size, self.begin, id)
-                    .map_err(unread())?
-                    .ok_or_else(|| damaged(id, "there is no whole event near the end of the log"))?
-                    .end
-            }
+            None => tail::find(&self.file, size, self.begin, id)
+                .map_err(unread())?
+                .map(|last| last.end)
+                .ok_or_else(|| damaged(id, "there is no whole event near the end of the log"))?,
         };
         if !tail::fits(size - end.offset) {
             let place = self.place(end.head.tail).with_offset(end.offset);

@@ -2,48 +2,9 @@
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sessionlog_backend_redb::{Options, Redb};
-use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Record, Recorder, Tree, armed};
+use sessionlog_crashfs::{Fault, FaultKind, Op, Record, Recorder, armed};
 
 use crate::util::*;
-
-/// The least that a power loss behind the first `upto` ops leaves: what no flush has proved is gone, names too.
-fn least(record: &Record, upto: usize) -> Tree {
-    let mut left = record.start.clone();
-    let (mut bytes, mut names): (Vec<&Op>, Vec<(FileId, &Op)>) = (Vec::new(), Vec::new());
-    let of = |op: &Op| match op {
-        Op::Write { file, .. } | Op::Truncate { file, .. } | Op::Allocate { file, .. } => {
-            Some(*file)
-        }
-        _ => None,
-    };
-    for op in record.ops.iter().take(upto) {
-        match op {
-            Op::Flush { file, ok, .. } => bytes.retain(|op| {
-                let hit = of(op) == Some(*file);
-                if hit && *ok {
-                    left.apply_data(op);
-                }
-                !hit
-            }),
-            Op::FlushFolder { dir, ok: true } => names.retain(|(of, op)| {
-                if of == dir {
-                    left.apply_names(op);
-                }
-                of != dir
-            }),
-            Op::Create { place, .. } | Op::Mkdir { place, .. } => {
-                left.apply_data(op);
-                names.push((place.dir, op));
-            }
-            Op::Link { place, .. } | Op::Unlink { place, .. } | Op::Rename { to: place, .. } => {
-                names.push((place.dir, op));
-            }
-            op if of(op).is_some() => bytes.push(op),
-            _ => {}
-        }
-    }
-    left
-}
 
 /// More than one transaction takes.
 const LARGE: usize = 17 * 258_048;
@@ -61,7 +22,7 @@ fn get(store: &Redb, session: &SessionRef, id: BlobId) -> Result<Vec<u8>> {
 /// The store as the worst power loss leaves it.
 fn lost(record: &Record, mark: usize) -> (TempDir, Redb) {
     let dir = tempfile::tempdir().unwrap();
-    least(record, mark).write(dir.path()).unwrap();
+    record.least(mark).write(dir.path()).unwrap();
     let store = open(&dir);
     (dir, store)
 }
@@ -246,7 +207,7 @@ fn the_name_of_a_store_is_durable_before_anything_in_it_is_acknowledged() {
             let record = recorder.finish().unwrap();
             let flushed = |op: &Op| matches!(op, Op::FlushFolder { ok: false, .. });
             refused += usize::from(first.is_err() && record.ops.iter().any(flushed));
-            let left = least(&record, mark);
+            let left = record.least(mark);
             assert!(
                 left.find("a/b/store.redb").is_some(),
                 "{options:?} {at}: {first:?}"

@@ -8,45 +8,6 @@ use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Record, Recorder, Risk, T
 
 use crate::util::*;
 
-/// The least that a power loss behind the first `upto` ops leaves: what no flush has proved is gone, names too.
-fn least(record: &Record, upto: usize) -> Tree {
-    let mut left = record.start.clone();
-    let (mut bytes, mut names): (Vec<&Op>, Vec<(FileId, &Op)>) = (Vec::new(), Vec::new());
-    let of = |op: &Op| match op {
-        Op::Write { file, .. } | Op::Truncate { file, .. } | Op::Allocate { file, .. } => {
-            Some(*file)
-        }
-        _ => None,
-    };
-    for op in record.ops.iter().take(upto) {
-        match op {
-            Op::Flush { file, ok, .. } => bytes.retain(|op| {
-                let hit = of(op) == Some(*file);
-                if hit && *ok {
-                    left.apply_data(op);
-                }
-                !hit
-            }),
-            Op::FlushFolder { dir, ok: true } => names.retain(|(of, op)| {
-                if of == dir {
-                    left.apply_names(op);
-                }
-                of != dir
-            }),
-            Op::Create { place, .. } | Op::Mkdir { place, .. } => {
-                left.apply_data(op);
-                names.push((place.dir, op));
-            }
-            Op::Link { place, .. } | Op::Unlink { place, .. } | Op::Rename { to: place, .. } => {
-                names.push((place.dir, op));
-            }
-            op if of(op).is_some() => bytes.push(op),
-            _ => {}
-        }
-    }
-    left
-}
-
 fn fault(at: u64, lasting: bool) -> Fault {
     let kind = FaultKind::Eio;
     Fault { kind, at, lasting }
@@ -55,7 +16,7 @@ fn fault(at: u64, lasting: bool) -> Fault {
 /// How many events the session has in the store that the worst power loss leaves.
 fn lost(record: &Record, mark: usize, session: &SessionRef) -> Result<u64> {
     let dir = tempfile::tempdir().unwrap();
-    least(record, mark).write(dir.path()).unwrap();
+    record.least(mark).write(dir.path()).unwrap();
     let store = Sqlite::open(path(&dir), Options::default())?;
     read(&store, session.id.as_str()).map(|events| events.len() as u64)
 }
@@ -141,7 +102,7 @@ fn the_names_of_a_store_and_its_log_are_durable_before_anything_is_acknowledged(
         let failed = |op: &Op| matches!(op, Op::FlushFolder { ok: false, .. });
         folders += usize::from(record.ops.iter().any(failed));
         let place = tempfile::tempdir().unwrap();
-        least(&record, mark).write(place.path()).unwrap();
+        record.least(mark).write(place.path()).unwrap();
         let store = Sqlite::open(place.path().join("a/b/store.db"), Options::default()).unwrap();
         assert_eq!(tail(&store, &session), 1, "call {at}");
         if hits == 0 {

@@ -140,6 +140,7 @@ mod interpose;
 #[path = "elsewhere.rs"]
 mod interpose;
 mod kind;
+mod least;
 mod op;
 mod record;
 mod risk;

@@ -25,8 +25,6 @@ pub(super) struct Life<'a> {
     under_way: Option<(usize, bool)>,
     /// The step that was refused and may have been done, whatever a look at it shows.
     perhaps: Option<usize>,
-    /// Whether a handle that refused was tried again on a disk that is to fail once more.
-    tried: bool,
     pub(super) seen: Seen,
 }
 
@@ -75,7 +73,6 @@ impl<'a> Life<'a> {
             end: oracle.len(),
             under_way: None,
             perhaps: None,
-            tried: false,
             seen: Seen::default(),
         })
     }
@@ -182,8 +179,12 @@ impl<'a> Life<'a> {
     }
 
     /// Behind a refusal, on a disk that is to fail once more: works on with the same handle, which may
-    /// make good what failed, or with a new one if that refused without a failing call.
-    pub(super) async fn goes_on_failing(&mut self, refused: Refused) -> Held<Option<Refused>> {
+    /// make good what failed, or with a new one.
+    pub(super) async fn goes_on_failing(
+        &mut self,
+        refused: Refused,
+        anew: bool,
+    ) -> Held<Option<Refused>> {
         let Refused { worker, open } = refused;
         self.seen.failed = true;
         if let Some(worker) = &worker {
@@ -195,8 +196,7 @@ impl<'a> Life<'a> {
                 self.under_way = Some((self.done, true));
             }
         }
-        let again = worker.filter(|_| !std::mem::replace(&mut self.tried, true));
-        self.until_refused(again).await
+        self.until_refused(worker.filter(|_| !anew)).await
     }
 
     /// Behind a refusal: the handle shows what was acknowledged, or refuses; once the disk is whole

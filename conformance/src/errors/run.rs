@@ -91,11 +91,12 @@ pub(super) async fn run(
         };
     }
     // A second fault is to strike what makes the first one good: the same handle, or else a new one.
-    for _ in 0..2 {
-        refused = match refused {
-            Some(this) if life.recorder.hits() < strikes => life.goes_on_failing(this).await?,
-            _ => break,
-        };
+    for anew in [false, true] {
+        if life.recorder.hits() < strikes
+            && let Some(this) = refused.take()
+        {
+            refused = life.goes_on_failing(this, anew).await?;
+        }
     }
     if life.recorder.hits() < strikes {
         return Ok(Struck::First);

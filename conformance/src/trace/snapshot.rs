@@ -39,12 +39,12 @@ impl SnapshotStore for Traced {
         if self.forgets {
             return Ok(None);
         }
-        let result = self
+        let asked = asked("latest", session, projection, version, at_or_before);
+        let latest = self
             .inner
-            .latest(session, projection, version, at_or_before)
-            .await;
-        let name = format!("{projection} v{version} up to {at_or_before}");
-        self.note(&format!("latest {} {name}", life(session)), &result, found);
+            .latest(session, projection, version, at_or_before);
+        let result = latest.await;
+        self.note(&asked, &result, found);
         result
     }
 
@@ -58,12 +58,10 @@ impl SnapshotStore for Traced {
         if self.forgets {
             return Ok(None);
         }
-        let result = self
-            .inner
-            .latest_known(session, projection, version, at_or_before)
-            .await;
-        let call = format!("latest known {} {projection} v{version}", life(session));
-        self.note(&format!("{call} up to {at_or_before}"), &result, found);
+        let asked = asked("latest known", session, projection, version, at_or_before);
+        let known = (self.inner).latest_known(session, projection, version, at_or_before);
+        let result = known.await;
+        self.note(&asked, &result, found);
         result
     }
 
@@ -74,6 +72,10 @@ impl SnapshotStore for Traced {
         self.call(&format!("scan {projection} v{version}"));
         self.inner.scan(projection, version)
     }
+}
+
+fn asked(what: &str, of: &SessionRef, fold: &Kind, version: u32, upto: SeqNum) -> String {
+    format!("{what} {} {fold} v{version} up to {upto}", life(of))
 }
 
 fn found(snapshot: &Option<Snapshot>) -> String {

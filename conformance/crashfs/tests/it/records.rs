@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use sessionlog_crashfs::{FileId, Op, Place, Record, Recorder};
+use sessionlog_crashfs::{Fault, FaultKind, FileId, Op, Place, Record, Recorder};
 use tempfile::tempdir;
 
 /// The record of `work` below a folder of its own.
@@ -278,4 +278,45 @@ fn a_recorder_that_is_dropped_leaves_its_place_to_others() {
         assert_eq!(recorder.mark(), 2);
     }
     assert_eq!(recorded(|_| ()).ops, []);
+}
+
+#[test]
+fn the_least_that_a_power_loss_leaves_is_what_a_flush_has_proved() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("old"), b"old").unwrap();
+    let recorder = Recorder::new(folder.path()).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut file = fs::File::create(path("new")).unwrap();
+    file.write_all(b"1").unwrap();
+    file.sync_all().unwrap();
+    let unnamed = recorder.mark();
+    fs::File::open(folder.path()).unwrap().sync_all().unwrap();
+    file.write_all(b"2").unwrap();
+    fs::remove_file(path("old")).unwrap();
+    let named = recorder.mark();
+    recorder.inject(Fault {
+        kind: FaultKind::Eio,
+        at: 1,
+        lasting: false,
+    });
+    file.sync_all().unwrap_err();
+    file.write_all(b"3").unwrap();
+    file.sync_all().unwrap();
+    fs::File::open(folder.path()).unwrap().sync_all().unwrap();
+    let record = recorder.finish().unwrap();
+    let at = |mark, name| record.least(mark).bytes(name).map(<[u8]>::to_vec);
+    assert_eq!(
+        (at(unnamed, "new"), at(unnamed, "old")),
+        (None, Some(b"old".to_vec()))
+    );
+    assert_eq!(
+        (at(named, "new"), at(named, "old")),
+        (Some(b"1".to_vec()), Some(b"old".to_vec()))
+    );
+    // What came before the flush that failed is gone for ever.
+    let all = record.ops.len();
+    assert_eq!(
+        (at(all, "new"), at(all, "old")),
+        (Some(b"1\x003".to_vec()), None)
+    );
 }
