@@ -303,6 +303,9 @@ fn mend(write: &mut Write<'_>, id: &SessionId) -> Result<Done> {
         Ok(Some(at))
     })?;
     if repair.steps.is_empty() {
+        // A page that no read needs may be damaged, and whoever writes would find it: so this is written,
+        // too.
+        write.put_row(session, row)?;
         return Ok(Done::Repaired(repair));
     }
     let number = row.number;

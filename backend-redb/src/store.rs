@@ -164,7 +164,9 @@ impl Shared {
             Err(error) => {
                 // Nobody else has committed, unless the newest commit is another one now.
                 let unchanged = open.header().is_ok_and(|now| now.same_commit(&before));
-                Err(if unchanged {
+                Err(if unchanged && error.is_corrupt() {
+                    error
+                } else if unchanged {
                     Error::unavailable("the commit failed, nothing was written").with_source(error)
                 } else {
                     Error::indeterminate("the commit failed, and may have happened")

@@ -28,6 +28,7 @@ mod power;
 mod race;
 mod report;
 mod run;
+mod stack;
 mod subject;
 mod talk;
 mod tests;

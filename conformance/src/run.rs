@@ -3,12 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::bench::Bench;
 use crate::breach::{End, Held};
 use crate::law::Need;
 use crate::patience::{patient, words_of};
+use crate::stack::on_a_large_stack;
 use crate::subject::Erased;
 use crate::{Capability, Law, Medium, Options, Outcome, Report, Subject, Verdict, laws};
 
@@ -128,17 +127,23 @@ fn quoted(word: &str) -> String {
 
 /// Runs a law to its end, whatever way it ends.
 fn held(bench: &Bench, law: &Law) -> Held {
-    let mut outcome = None;
-    let run = async {
-        outcome = patient(bench.options.patience, (law.run)(bench)).await;
-    };
-    let ran = catch_unwind(AssertUnwindSafe(|| (bench.subject.block_on)(Box::pin(run))));
+    let ran = on_a_large_stack(|| {
+        let mut outcome = None;
+        let run = async {
+            outcome = patient(bench.options.patience, (law.run)(bench)).await;
+        };
+        (bench.subject.block_on)(Box::pin(run));
+        outcome
+    });
     match ran {
-        Err(panic) => Err(End::Breach(format!(
+        Ok(Err(panic)) => Err(End::Breach(format!(
             "expected: an error, or success\nobserved: a panic: {}",
             words_of(&*panic)
         ))),
-        Ok(()) => outcome.unwrap_or_else(|| {
+        Err(error) => Err(End::Broken(format!(
+            "there is no thread for the law: {error}"
+        ))),
+        Ok(Ok(outcome)) => outcome.unwrap_or_else(|| {
             Err(End::Breach(
                 "expected: an outcome\nobserved: it waits, and nobody wakes it".into(),
             ))

@@ -125,3 +125,27 @@ fn a_damaged_page_costs_what_was_on_it_and_nothing_else() {
     );
     eprintln!("{told}");
 }
+
+#[test]
+fn a_write_that_meets_a_damaged_page_says_that_it_is_damage() {
+    let (bytes, logs) = whole();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let mut refused = 0;
+    for page in 1..bytes.len() / PAGE {
+        let mut damaged = bytes.clone();
+        damaged[page * PAGE..(page + 1) * PAGE].fill(0);
+        fs::write(&path, &damaged).unwrap();
+        let Ok(store) = Redb::open(&path, Options::default()) else {
+            continue;
+        };
+        for (id, _) in &logs {
+            let appended = block_on(store.head(id))
+                .and_then(|(session, _)| append(&store, &session, &["1"]).map(drop));
+            let error = appended.err().filter(|error| !error.is_not_found());
+            refused += usize::from(error.is_some());
+            assert!(error.is_none_or(|e| e.is_corrupt()), "page {page}");
+        }
+    }
+    assert!(refused > 0);
+}

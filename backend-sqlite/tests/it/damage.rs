@@ -129,7 +129,7 @@ fn a_flipped_bit_is_never_an_answer() {
     let mut found = 0;
     let all = whole.bytes.len();
     // Every bit of the first hundred bytes would take long; of the rest a sample.
-    for _ in 0..3000 {
+    for _ in 0..1200 {
         let (at, bit) = (dice.below(all), dice.below(8));
         let what = format!("bit {bit} of byte {at}");
         found += u32::from(!damaged(&whole, &copy, &what, |b| b[at] ^= 1 << bit));
@@ -138,18 +138,18 @@ fn a_flipped_bit_is_never_an_answer() {
         let what = format!("byte {at} of the header");
         damaged(&whole, &copy, &what, |b| b[at] ^= 1 << (at % 8));
     }
-    assert!(found > 300, "{found}");
+    assert!(found > 120, "{found}");
 }
 
 #[test]
 fn the_rows_at_the_ends_of_pages_are_not_lost_in_silence() {
-    // The number of rows of a page, and where each of them is.
+    // The number of rows of a page, and where each of them is. Pages are alike: each has a third of the bits.
     let whole = whole();
     let copy = tempfile::tempdir().unwrap();
     let pages = whole.bytes.len() / 8192;
     for page in 1..pages {
         for at in 0..24 {
-            for bit in 0..8 {
+            for bit in (0..8).filter(|bit| (page + at + bit) % 3 == 0) {
                 let at = page * 8192 + at;
                 let what = format!("bit {bit} of byte {at}");
                 damaged(&whole, &copy, &what, |b| b[at] ^= 1 << bit);

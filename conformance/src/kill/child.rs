@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::{self, BufRead, Write};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::breach::{End, Held};
 use crate::known::Known;
 use crate::make::{at, events};
 use crate::place::Ground;
+use crate::stack::on_a_large_stack;
 use crate::subject::Erased;
 use crate::{Place, Subject};
 
@@ -54,14 +56,19 @@ pub fn child<S: Subject>() -> bool {
     let Some(asked) = env::var_os(ASKED) else {
         return false;
     };
-    let work = async {
-        let outcome = run(Erased::of::<S>(), &asked.to_string_lossy()).await;
-        match outcome {
-            Ok(()) => tell(&Told::Finished),
-            Err(end) => tell(&Told::Failed(format!("{end:?}"))),
-        }
+    let work = || {
+        S::block_on(async {
+            let outcome = run(Erased::of::<S>(), &asked.to_string_lossy()).await;
+            match outcome {
+                Ok(()) => tell(&Told::Finished),
+                Err(end) => tell(&Told::Failed(format!("{end:?}"))),
+            }
+        });
     };
-    S::block_on(work);
+    match on_a_large_stack(work) {
+        Ok(worked) => worked.unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(error) => tell(&Told::Failed(format!("there is no thread for it: {error}"))),
+    }
     true
 }
 

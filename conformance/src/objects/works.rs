@@ -16,8 +16,8 @@ pub(super) fn usual(bench: &Bench) -> Search {
     Search {
         depth: budget.of(2, 3, 6),
         few: budget.of(1, 2, 3),
-        most: budget.of(1_000, 2_500, 2_000_000),
-        random: budget.of(60, 250, 100_000),
+        most: budget.of(700, 1_500, 2_000_000),
+        random: budget.of(60, 150, 100_000),
     }
 }
 

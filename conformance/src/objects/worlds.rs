@@ -66,7 +66,7 @@ async fn worlds(bench: &Bench, deletes: bool) -> Held {
             .ok_or_else(|| End::Broken("the file to replay has no world".into()))?;
         return told(bench, world).await;
     }
-    let count = bench.options.budget.of(40, 300, 20_000);
+    let count = bench.options.budget.of(40, 160, 20_000);
     for seed in 0..count {
         let world = World {
             seed,

@@ -240,10 +240,11 @@ async fn g03_a_flush_left_out_is_noticed(bench: &Bench) -> Held {
         Capability::Yes => Keeping::Posix,
         Capability::No(_) => Keeping::Journaled,
     };
-    let most = bench.options.budget.of(16, 24, 400);
+    let budget = bench.options.budget;
+    let (few, most) = (budget.of(24, 40, u64::MAX), budget.of(16, 20, 400));
     let (mut tried, mut needed) = (0, 0);
     for kind in KINDS {
-        let flushes = without_each(bench, &named(kind), keeping, most).await?;
+        let flushes = without_each(bench, &named(kind), keeping, (few, most)).await?;
         tried += flushes.tried;
         needed += flushes.needed;
         for idle in flushes.idle {

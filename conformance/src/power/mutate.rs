@@ -20,12 +20,13 @@ pub(crate) struct Flushes {
     pub(crate) idle: Vec<String>,
 }
 
-/// Takes each flush out, and looks for so many power losses that show it.
+/// Takes each flush out, `few` of them at most, from the first to the last, and looks for so many power losses
+/// that show it.
 pub(crate) async fn without_each(
     bench: &Bench,
     work: &Work,
     keeping: Keeping,
-    most: u64,
+    (few, most): (u64, u64),
 ) -> Held<Flushes> {
     let judge = Judge::of(work).await?;
     let history = work.record(bench).await?;
@@ -34,10 +35,13 @@ pub(crate) async fn without_each(
     let mut flushes = Flushes::default();
     let mut known = Search::new(bench, most);
     known.pass_over(&history, keeping);
-    for (n, call) in history.calls.iter().enumerate() {
-        if !call.flushes() {
-            continue;
-        }
+    let all = history.calls.iter().enumerate();
+    let all = all.filter(|(_, call)| call.flushes());
+    let stride = all
+        .clone()
+        .count()
+        .div_ceil(usize::try_from(few).unwrap_or(usize::MAX));
+    for (n, call) in all.step_by(stride.max(1)) {
         flushes.tried += 1;
         let less = history.without(n);
         let mut search = known.clone();

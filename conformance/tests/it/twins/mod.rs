@@ -186,7 +186,7 @@ pub(crate) fn must_fail_some<S: Subject>(
 /// these laws, and another one each, so that all of them together are asked for all. One without a fault is
 /// asked for all of them, and so is each in a deep run.
 fn has_share(expected: &[&str], law: &str) -> bool {
-    const SHARE: u64 = 4;
+    const SHARE: u64 = 8;
     let deep = std::env::var("SESSIONLOG_CONFORMANCE_BUDGET").is_ok_and(|budget| budget == "deep");
     let mut hasher = DefaultHasher::new();
     (expected, law).hash(&mut hasher);
