@@ -1,4 +1,4 @@
-//! The open database: for reading until the first write, then for both.
+//! The database of a store: open for reading until the first write, then for both.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
-use redb::{
-    Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase,
-    TransactionError, WriteTransaction,
-};
+use redb::{Builder, ConcurrencyMode, Database, ReadTransaction, TransactionError};
 use sessionlog_core::{Error, Result};
 use sessionlog_local::files::{Identity, failed as os_failed, open_write};
 
@@ -17,72 +14,11 @@ use crate::Options;
 use crate::disk::Disk;
 use crate::failure::{failed, unpanicked};
 use crate::file::{Header, StoreFile, check_marker};
+use crate::open::{Begun, Handle, Open};
 use crate::overlay::Overlay;
 
 /// The header is waited for at least this long: every commit locks it for a flush.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How redb has the file open.
-enum Handle {
-    /// Reads, and follows the commits of other processes.
-    Reader(ReadOnlyDatabase),
-    /// Reads and writes.
-    Writer(Database),
-    /// Reads a file that was left open by something that died, as it was when its header was this.
-    Left(Database, Box<Header>),
-}
-
-/// The database as one open handle.
-pub(crate) struct Open {
-    /// There until it is dropped.
-    handle: Option<Handle>,
-    /// To look at the header with.
-    file: File,
-    identity: Identity,
-}
-
-impl Drop for Open {
-    /// redb commits once more as it closes, and may panic on damaged pages.
-    fn drop(&mut self) {
-        let closed = unpanicked("close the store", || {
-            drop(self.handle.take());
-            Ok(())
-        });
-        // Everything that was acknowledged was committed before.
-        drop(closed);
-    }
-}
-
-impl Open {
-    pub(crate) fn begin_read(&self) -> Result<ReadTransaction> {
-        match &self.handle {
-            Some(Handle::Reader(database)) => database.begin_read(),
-            Some(Handle::Writer(database) | Handle::Left(database, _)) => database.begin_read(),
-            None => return Err(Error::internal("the handle is closed")),
-        }
-        .map_err(failed("read the store"))
-    }
-
-    pub(crate) fn header(&self) -> Result<Header> {
-        Header::read(&self.file)
-            .map_err(|e| Error::unavailable("can't read the header of the store").with_source(e))
-    }
-
-    /// Whether what this handle would read is what the file holds.
-    fn is_current(&self) -> bool {
-        match &self.handle {
-            Some(Handle::Left(_, header)) => self.header().is_ok_and(|now| now == **header),
-            _ => true,
-        }
-    }
-}
-
-/// A write transaction, and what is needed to know what became of it.
-pub(crate) struct Begun {
-    pub(crate) txn: WriteTransaction,
-    pub(crate) open: Arc<Open>,
-    pub(crate) before: Header,
-}
 
 /// The database of a store, opened as far as it is needed.
 pub(crate) struct Engine {

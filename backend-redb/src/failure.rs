@@ -1,5 +1,6 @@
 //! What redb's errors mean to a caller.
 
+use std::cell::Cell;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -59,10 +60,35 @@ pub(crate) fn failed<E: Into<redb::Error>>(what: &str) -> impl FnOnce(E) -> Erro
     }
 }
 
+thread_local! {
+    /// How many calls of [`unpanicked`] this thread is in.
+    static CATCHING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether a panic of this thread, here and now, is caught and told as damage.
+///
+/// redb panics on some damaged pages. The error that comes of it says all there is to say, but the panic hook of
+/// the program has printed a message before. A program whose users should not see it asks here in a hook of its own:
+///
+/// ```
+/// let before = std::panic::take_hook();
+/// std::panic::set_hook(Box::new(move |panic| {
+///     if !sessionlog_backend_redb::catches_panics() {
+///         before(panic);
+///     }
+/// }));
+/// ```
+pub fn catches_panics() -> bool {
+    CATCHING.get() > 0
+}
+
 /// Runs something that reads pages. redb verifies them no more than it needs to, and may panic on
 /// damaged ones: that is damage, and no reason to die.
 pub(crate) fn unpanicked<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+    CATCHING.set(CATCHING.get() + 1);
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    CATCHING.set(CATCHING.get() - 1);
+    ran.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<&str>().map(|t| (*t).to_owned());
         let words = words
             .or_else(|| panic.downcast_ref::<String>().cloned())

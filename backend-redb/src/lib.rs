@@ -16,7 +16,8 @@
 //!   the file system. **The bytes of a deleted session may stay in unused parts of the file** until
 //!   they are written over.
 //! - redb does not verify what it reads. Every event, session row, snapshot, lease and whole blob
-//!   has a checksum here, and damage that makes redb panic is an error.
+//!   has a checksum here, and damage that makes redb panic is an error. What the panic prints a program can keep
+//!   from its users: [`catches_panics`].
 //!
 //! It can't be shared over a network file system, whose locks do not hold.
 
@@ -30,6 +31,7 @@ mod format;
 mod lease;
 mod locks;
 mod log;
+mod open;
 mod options;
 mod overlay;
 mod rebuild;
@@ -41,5 +43,6 @@ mod store;
 mod upkeep;
 mod write;
 
+pub use failure::catches_panics;
 pub use options::Options;
 pub use store::Redb;

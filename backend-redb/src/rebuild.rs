@@ -13,12 +13,12 @@ use sessionlog_local::files::{failed as os_failed, failed_to_move, sync_dir, uni
 use sessionlog_local::gaps::{Way, around};
 
 use crate::Redb;
-use crate::engine::Open;
 use crate::failure::{FILE, failed, unpanicked};
 use crate::file::{DAMAGED, Header, StoreFile, fill};
 use crate::format::{
     BLOBS, CHUNK, CHUNKS, EVENTS, KEPT, LEASES, NEXT, NUMBERS, Raw, Row, SESSIONS,
 };
+use crate::open::Open;
 use crate::rows::{ascending, descending};
 
 const READ: &str = "read the damaged store";

@@ -1,6 +1,6 @@
 //! Mending a session: whatever is whole stays at its position, a note takes the place of the rest.
 
-use redb::ReadableTable;
+use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value};
 use sessionlog_core::{
     Data, Error, Event, FencingToken, Head, Kind, Kinds, NewEvent, Repair, Result, SeqNum,
     SessionId, SessionRef, held_error,
@@ -8,7 +8,9 @@ use sessionlog_core::{
 
 use crate::Redb;
 use crate::failure::failed;
-use crate::format::{EVENTS, KEPT, LEASES, Row, decode_holder, encode_event};
+use crate::format::{
+    BLOBS, EVENTS, KEPT, LEASES, Row, SNAPSHOTS, UPLOADS, decode_holder, encode_event,
+};
 use crate::rebuild::rebuild;
 use crate::rows::{Rows, ascending, damaged_row, disorder};
 use crate::salvage::Salvage;
@@ -37,7 +39,9 @@ pub(crate) async fn repair(store: &Redb, id: &SessionId, apply: bool) -> Result<
                 return Err(row.held_by(&leases)?);
             }
             let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
-            plan(&events, &row, |_, _, _| Ok(None))
+            let planned = plan(&events, &row, |_, _, _| Ok(None))?;
+            beside(txn)?;
+            Ok(planned)
         });
         let planned = match planned {
             Err(error) if error.is_corrupt() => Some(rebuilding(Repair::default())),
@@ -45,15 +49,42 @@ pub(crate) async fn repair(store: &Redb, id: &SessionId, apply: bool) -> Result<
         };
         return planned.ok_or_else(|| Error::not_found(format!("there is no such session: {id}")));
     }
-    match apply_to(store, id).await {
+    let mended = apply_to(store, id).await;
+    let read = store.shared.engine.read(beside).map(drop);
+    match mended.and_then(|repair| read.map(|()| repair)) {
         Err(error) if error.is_corrupt() => {}
         mended => return mended,
     }
     // Pages of the tree can't be read, or not be changed.
     let kept = rebuild(store).await?;
-    let mut repair = rebuilding(apply_to(store, id).await?);
+    let mended = apply_to(store, id).await.map_err(|error| match error.is_not_found() {
+        true => Error::not_found(format!(
+            "nothing is left that says which events are those of {id}; the store was built anew from all rows \
+             that can be read, and the old one is kept as {kept}"
+        )),
+        false => error,
+    });
+    let mut repair = rebuilding(mended?);
     repair.kept.push(kept);
     Ok(repair)
+}
+
+/// Reads the rows that stand beside the logs and are not content. Each may be damaged, which others mend; pages that
+/// can't be read nobody else does.
+fn beside(txn: &ReadTransaction) -> Result<()> {
+    walk(txn, LEASES)?;
+    walk(txn, SNAPSHOTS)?;
+    walk(txn, BLOBS)?;
+    walk(txn, UPLOADS)
+}
+
+fn walk<K: Key + 'static, V: Value + 'static>(
+    txn: &ReadTransaction,
+    table: TableDefinition<'_, K, V>,
+) -> Result<()> {
+    let what = "read the store";
+    let table = txn.open_table(table).map_err(failed(what))?;
+    ascending(table.iter().map_err(failed(what))?, what).try_for_each(|row| row.map(drop))
 }
 
 async fn apply_to(store: &Redb, id: &SessionId) -> Result<Repair> {

@@ -7,10 +7,11 @@ use event_listener::Event as Bell;
 use sessionlog_core::{Combiner, Error, FencingToken, Result, SeqNum, SessionRef};
 
 use crate::Options;
-use crate::engine::{Begun, Engine};
+use crate::engine::Engine;
 use crate::failure::{failed, unpanicked};
 use crate::file::{LOCKS, StoreFile};
 use crate::locks::Locks;
+use crate::open::Begun;
 use crate::write::{Ledgers, Write};
 use sessionlog_local::lock::Held;
 

@@ -8,6 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use sessionlog_cli::{App, Terminal, run};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "redb")]
+    pass_over_caught_panics();
     let (stdin, stdout, mut stderr) = (io::stdin(), io::stdout(), io::stderr());
     // What is exported or shown as JSON is never changed on its way out: colours are decided here,
     // once, and not stripped behind the writer.
@@ -35,6 +37,17 @@ fn main() -> ExitCode {
     );
     drop(out.flush());
     exit.into()
+}
+
+/// Damage that makes redb panic is told as damage: what a panic prints helps nobody then.
+#[cfg(feature = "redb")]
+fn pass_over_caught_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !sessionlog::redb::catches_panics() {
+            told(panic);
+        }
+    }));
 }
 
 /// Variables that are no text are none that anybody here knows.

@@ -2,10 +2,11 @@
 
 use clap::Args;
 use serde::Serialize;
+use sessionlog::SessionId;
 
 use crate::context::{Context, find};
 use crate::exit::Exit;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::text::{line, plural};
 
 /// Mend a damaged session: say what would be done, and with --apply do it
@@ -38,8 +39,16 @@ struct Repaired<'a> {
 
 impl Repair {
     pub(crate) async fn run(&self, cx: &mut Context<'_, '_>) -> Outcome {
+        self.mend(cx).await.map_err(beyond)
+    }
+
+    async fn mend(&self, cx: &mut Context<'_, '_>) -> Outcome {
         let store = cx.store().await?;
-        let id = find(&store, &self.id).await?;
+        let id = match find(&store, &self.id).await {
+            // What can't be listed may be mended all the same: the name is taken as it is.
+            Err(error) if error.is_corrupt() => SessionId::new(&self.id)?,
+            found => found?,
+        };
         let repair = store.repair(&id, self.apply).await?;
         if cx.json() {
             cx.json_line(&Repaired {
@@ -75,5 +84,16 @@ impl Repair {
             cx.hint(&format!("do it: sessionlog repair {id} --apply"))?;
         }
         Ok(Exit::OK)
+    }
+}
+
+/// What no repair mends is not to be repaired once more.
+fn beyond(failure: Failure) -> Failure {
+    match failure {
+        Failure::Error(error, None) if error.is_corrupt() => Failure::hinted(
+            error,
+            "no repair can mend this: bring back a copy of the store, and keep this one beside it",
+        ),
+        other => other,
     }
 }

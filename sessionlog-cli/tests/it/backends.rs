@@ -218,3 +218,58 @@ fn sessions_are_imported_and_given_back_by_every_backend() {
         }
     }
 }
+
+/// A page of a redb store is lost: each command says what is damaged and what to do, and no panic is seen. Behind
+/// a repair, or where none was needed, the store can be written to; what no repair mends says so.
+#[test]
+fn a_lost_page_of_redb_is_told_as_damage_and_repaired() {
+    const PAGE: usize = 4096;
+    let files = Files::new();
+    for n in 0..12 {
+        let lines = format!("\"{}\"\n", "x".repeat(900 + n)).repeat(4);
+        files
+            .feed("append --create one --store redb:s", lines.as_bytes())
+            .ok();
+    }
+    let whole = std::fs::read(files.path("s")).unwrap();
+    let (mut told, mut mended) = (0, 0);
+    for page in 1..whole.len() / PAGE {
+        let mut bytes = whole.clone();
+        let place = &mut bytes[page * PAGE..(page + 1) * PAGE];
+        if place.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        place.fill(0);
+        let url = format!("redb:lost-{page}");
+        std::fs::write(files.path(&format!("lost-{page}")), bytes).unwrap();
+        let run = |args: &str| {
+            let ran = files.feed(&format!("{args} --store {url}"), b"1");
+            assert!(
+                matches!(ran.code, 0 | 3 | 6),
+                "page {page}, {args}: {ran:?}"
+            );
+            assert!(
+                !ran.err.contains("panicked"),
+                "page {page}, {args}: {ran:?}"
+            );
+            ran
+        };
+        let written = run("append one").code == 0;
+        told += usize::from(run("verify").code == 6);
+        let repair = run("repair one --apply");
+        match repair.code {
+            0 => {
+                mended += usize::from(!written);
+                assert_eq!(run("append one").code, 0, "page {page}");
+                assert_eq!(run("verify").code, 0, "page {page}");
+            }
+            // The page had the name of the session.
+            3 => assert!(repair.err.contains("is kept as"), "page {page}: {repair:?}"),
+            _ => assert!(
+                repair.err.contains("bring back a copy"),
+                "page {page}: {repair:?}"
+            ),
+        }
+    }
+    assert!(told > 0 && mended > 0, "{told} {mended}");
+}
