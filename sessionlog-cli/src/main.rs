@@ -21,13 +21,13 @@ fn main() -> ExitCode {
         colour_err: AutoStream::choice(&stderr) != ColorChoice::Never,
         width: terminal_size::terminal_size().map(|(width, _)| width.0),
     };
-    let mut out = BufWriter::with_capacity(64 << 10, stdout.lock());
+    // Neither is locked: a child of the suite tells on another thread, and reads its input; the handler of an
+    // interrupt writes errors as well.
+    let mut out = BufWriter::with_capacity(64 << 10, stdout);
     let exit = run(
         std::env::args_os(),
         &mut App {
             out: &mut out,
-            // Not locked: the handler of an interrupt writes there as well, and a child of the suite
-            // reads its input.
             err: &mut stderr,
             input: &mut BufReader::new(stdin),
             terminal,

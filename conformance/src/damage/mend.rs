@@ -111,7 +111,32 @@ pub(super) async fn repaired(context: Arc<Context>) -> Held<Happened> {
     if !touched {
         happened.push(HARMLESS);
     }
+    for (id, session) in &seen.sessions {
+        let is_whole = session.verified.as_ref().is_ok_and(|found| !damage(found));
+        if is_whole && context.now().contains_key(id) {
+            can_be_written(&handle, id).await?;
+        }
+    }
     Ok(happened)
+}
+
+/// A session of which verification finds nothing takes an append, or does behind a repair.
+async fn can_be_written(handle: &Handle, id: &SessionId) -> Held {
+    let Ok(session) = Store::shared(handle.clone()).open(id).await else {
+        return Ok(());
+    };
+    let Err(refused) = session.append(events(7_100..7_101)).await else {
+        return Ok(());
+    };
+    if handle.repair(id, true).await.is_ok() {
+        let again = session.append(events(7_100..7_101)).await;
+        ensure!(
+            again.is_ok(),
+            "verification finds no damage in {id}, an append is refused ({refused}), and a repair that succeeds \
+             changes nothing: {again:?}"
+        );
+    }
+    Ok(())
 }
 
 /// What stands in a log after a repair: what was there, at its position, or a word of its loss.

@@ -52,6 +52,9 @@ pub(crate) enum Told {
 
 /// Works as the child of a suite that runs in another process, if the environment asks for it;
 /// whether it did. A program that is started by a [`ChildCommand`](crate::ChildCommand) calls this.
+///
+/// It works on a thread of its own, with a large stack, and tells on standard output: who calls it must not hold
+/// the lock of that, nor of standard input.
 pub fn child<S: Subject>() -> bool {
     let Some(asked) = env::var_os(ASKED) else {
         return false;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -69,9 +70,22 @@ fn taken(fault: Fault, mut text: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Whether a twin has a repair.
+fn has_spoilt_tag(dir: &Path) -> bool {
+    let mut entries = fs::read_dir(dir).unwrap().map(io::Result::unwrap);
+    entries.any(|entry| {
+        let name = entry.file_name().into_string().unwrap();
+        name.starts_with("tag-") && entry.metadata().unwrap().len() > 0
+    })
+}
+
+/// Whether a twin has a repair of its journal.
 const fn mends(fault: Fault) -> bool {
     matches!(fault, Fault::RepairMiscounts | Fault::RepairCutsTheJournal)
+}
+
+/// Whether it says that it has one.
+const fn salvages(fault: Fault) -> bool {
+    mends(fault) || matches!(fault, Fault::RepairLeavesWritesRefused)
 }
 
 async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
@@ -81,13 +95,8 @@ async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
     if fault == Fault::CutsDamage && is_damaged(&text) {
         fs::write(&path, &text[..whole(&text)]).unwrap();
     }
-    if fault == Fault::OneSpoilsAll {
-        for entry in fs::read_dir(dir).unwrap().map(io::Result::unwrap) {
-            let name = entry.file_name().into_string().unwrap();
-            if name.starts_with("tag-") && entry.metadata().unwrap().len() > 0 {
-                return Err(Error::unavailable("a tag has content"));
-            }
-        }
+    if fault == Fault::OneSpoilsAll && has_spoilt_tag(dir) {
+        return Err(Error::unavailable("a tag has content"));
     }
     let opened = Journal::open_as(dir, |text| Ok(taken(fault, text))).await;
     let journal = match opened {
@@ -106,6 +115,8 @@ async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
     };
     let mut twin = Faulty::new(Arc::new(journal) as Arc<dyn Backend>, fault);
     twin.dir = Some(dir.to_owned());
+    let spoilt = fault == Fault::RepairLeavesWritesRefused && has_spoilt_tag(dir);
+    twin.shared.busy.store(spoilt, SeqCst);
     Ok(twin)
 }
 
@@ -119,7 +130,7 @@ macro_rules! over_damage {
             const GROUP_COMMIT: Capability = Mine::GROUP_COMMIT;
             const ONE_WRITE_ONE_FLUSH: Capability = Mine::ONE_WRITE_ONE_FLUSH;
             const FINDS_LOST_ENDS: Capability = Mine::FINDS_LOST_ENDS;
-            const SALVAGES: Capability = match mends(Fault::$fault) {
+            const SALVAGES: Capability = match salvages(Fault::$fault) {
                 true => Capability::Yes,
                 false => Mine::SALVAGES,
             };
@@ -161,6 +172,10 @@ twins! { "damage", over_damage;
         g15_repair_salvages_what_is_whole,
     ]
     repair_cuts_the_journal RepairCutsTheJournal [
+        g15_repair_salvages_what_is_whole,
+    ]
+    repair_leaves_writes_refused RepairLeavesWritesRefused [
+        g14_damage_to_one_session_leaves_the_others,
         g15_repair_salvages_what_is_whole,
     ]
     one_spoils_all OneSpoilsAll [

@@ -147,6 +147,7 @@ pub(crate) enum Fault {
     RepairCutsTheLog,
     RepairDropsBlobs,
     RepairForgetsTokens,
+    RepairLeavesWritesRefused,
     RepairMiscounts,
     StopsAtDamage,
     // Files.

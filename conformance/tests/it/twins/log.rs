@@ -254,6 +254,9 @@ impl EventLog for Faulty {
         if self.is(Fault::ReadsLockWriters) && Arc::strong_count(&self.own.reading) > 1 {
             return Err(Error::unavailable("somebody reads"));
         }
+        if self.is(Fault::RepairLeavesWritesRefused) && self.shared.busy.load(SeqCst) {
+            return Err(Error::unavailable("a tag has content"));
+        }
         let session = self.meant(session).await;
         let condition = self
             .condition(&session, condition, events.is_empty())

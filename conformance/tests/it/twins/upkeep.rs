@@ -29,7 +29,10 @@ impl Faulty {
 
     /// Makes an empty file of a session's own, or removes it.
     pub(super) fn tag(&self, session: &sessionlog_core::SessionRef, there: bool) {
-        let tags = matches!(self.fault, Fault::OneSpoilsAll | Fault::ListReadsTags);
+        let tags = matches!(
+            self.fault,
+            Fault::OneSpoilsAll | Fault::ListReadsTags | Fault::RepairLeavesWritesRefused
+        );
         let Some(dir) = self.dir.as_ref().filter(|_| tags) else {
             return;
         };
@@ -87,6 +90,11 @@ impl Upkeep for Faulty {
         }
         if self.is(Fault::RepairCutsTheJournal) && self.shared.opened.load(SeqCst) > 0 {
             return self.cut_journal(id, apply).await;
+        }
+        if self.is(Fault::RepairLeavesWritesRefused) {
+            let mut repair = Repair::default();
+            repair.events = self.inner.head(id).await?.1.tail.get();
+            return Ok(repair);
         }
         if self.readable().is_err() {
             self.shared.busy.store(!apply, SeqCst);
