@@ -105,7 +105,10 @@ async fn open(place: &Place, fault: Fault) -> Result<Faulty> {
                 let len = whole(&text);
                 Ok(text[..len].to_vec())
             });
-            let mut twin = Faulty::new(Arc::new(journal.await.unwrap()) as Arc<dyn Backend>, fault);
+            // A process that a test beside this one has just begun may have the lock still.
+            let busy = |e| Error::unavailable("can't be opened").with_source(e);
+            let journal = journal.await.map_err(busy)?;
+            let mut twin = Faulty::new(Arc::new(journal) as Arc<dyn Backend>, fault);
             twin.dir = Some(dir.to_owned());
             twin.shared.busy.store(true, SeqCst);
             twin.shared.opened.store(1, SeqCst);
