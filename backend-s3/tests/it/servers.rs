@@ -97,5 +97,9 @@ fn a_stub_of_google_upholds_the_contract() {
         "gs:bucket?endpoint=http://{}&allow_http=true&bearer_token=test",
         gcs::start()
     );
-    uphold::<Gcs>(&url, "", |law| law.level == Level::Contract);
+    // What the client makes of conditions, lists, ranges and deletions; the rest is as on the servers.
+    let asked = ["a01_", "g01_", "g03_", "g04_", "g08_", "g14_", "g17_"];
+    uphold::<Gcs>(&url, "", |law| {
+        law.level == Level::Contract && asked.iter().any(|prefix| law.id.starts_with(prefix))
+    });
 }

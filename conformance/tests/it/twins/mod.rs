@@ -173,16 +173,13 @@ pub(crate) fn must_fail_some<S: Subject>(
     expected: &[&str],
     wanted: impl Fn(&Law) -> bool,
 ) {
-    let in_its_share = |law: &Law| match S::MEDIUM {
-        Medium::Memory => true,
-        _ => expected.contains(&law.id) || has_share(expected, law.id),
-    };
+    let in_its_share = |law: &Law| expected.contains(&law.id) || has_share(expected, law.id);
     let report =
         sessionlog_conformance::run_some::<S>(options, |law| wanted(law) && in_its_share(law));
     must_be_red(&report, expected);
 }
 
-/// Whether a twin that works on a medium is asked for a law that it is to pass: each of them for a part of
+/// Whether a twin is asked for a law that it is to pass: each of them for a part of
 /// these laws, and another one each, so that all of them together are asked for all. One without a fault is
 /// asked for all of them, and so is each in a deep run.
 fn has_share(expected: &[&str], law: &str) -> bool {
