@@ -230,21 +230,23 @@ mod tests {
     use crate::Options;
     use crate::kill::oracle::Oracle;
     use crate::known::Known;
+    use crate::stack::on_a_large_stack;
 
     #[test]
     fn the_fewest_steps_can_be_done_on_a_whole_disk() {
         let subject = Known::Unflushed.subject();
         let bench = Bench::new("errors", subject, &Options::smoke()).unwrap();
         let steps = steps("all");
-        let fewest = block_on(async {
+        let search = async || {
             for at in 1..100 {
                 let fault = FaultAt::new(FaultKind::ALL[0], at, false);
                 if let Err(end) = once(&bench, &steps, &History::default(), &fault).await {
-                    return shortest(&bench, steps, fault, end).await.0;
+                    return shortest(&bench, steps.clone(), fault, end).await.0;
                 }
             }
-            steps
-        });
+            steps.clone()
+        };
+        let fewest = on_a_large_stack(|| block_on(search())).unwrap().unwrap();
         assert!(fewest.len() < super::steps("all").len(), "{fewest:?}");
         assert!(block_on(Oracle::of(fewest.clone())).is_ok(), "{fewest:?}");
     }
