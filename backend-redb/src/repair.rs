@@ -26,32 +26,19 @@ pub(crate) async fn repair(store: &Redb, id: &SessionId, apply: bool) -> Result<
     if !store.shared.engine.is_there()? {
         return Err(Error::not_found(format!("there is no such session: {id}")));
     }
+    let planned = planned(store, id);
     if !apply {
-        let planned = store.shared.engine.read(|txn| {
-            let what = "read the session";
-            let sessions = txn
-                .open_table(crate::format::SESSIONS)
-                .map_err(failed(what))?;
-            let leases = txn.open_table(LEASES).map_err(failed(what))?;
-            let row = find(&sessions, &leases, id)?;
-            let held = store.shared.locks.probe(&row.lock())?;
-            if held == sessionlog_local::lock::Probe::Held {
-                return Err(row.held_by(&leases)?);
-            }
-            let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
-            let planned = plan(&events, &row, |_, _, _| Ok(None))?;
-            beside(txn)?;
-            Ok(planned)
-        });
-        let planned = match planned {
-            Err(error) if error.is_corrupt() => Some(rebuilding(Repair::default())),
-            planned => planned?.map(|(repair, _)| repair),
+        return match planned {
+            Err(error) if error.is_corrupt() => Ok(rebuilding(Repair::default())),
+            planned => planned,
         };
-        return planned.ok_or_else(|| Error::not_found(format!("there is no such session: {id}")));
     }
-    let mended = apply_to(store, id).await;
-    let read = store.shared.engine.read(beside).map(drop);
-    match mended.and_then(|repair| read.map(|()| repair)) {
+    // What a first repair mends before the store is built anew would be missing in the report of the second.
+    let mended = match planned {
+        Ok(_) => apply_to(store, id).await,
+        Err(error) => Err(error),
+    };
+    match mended {
         Err(error) if error.is_corrupt() => {}
         mended => return mended,
     }
@@ -59,14 +46,34 @@ pub(crate) async fn repair(store: &Redb, id: &SessionId, apply: bool) -> Result<
     let kept = rebuild(store).await?;
     let mended = apply_to(store, id).await.map_err(|error| match error.is_not_found() {
         true => Error::not_found(format!(
-            "nothing is left that says which events are those of {id}; the store was built anew from all rows \
-             that can be read, and the old one is kept as {kept}"
+            "no session {id} is among what can be read; the store was built anew from that, and the old one is kept as {kept}"
         )),
         false => error,
     });
     let mut repair = rebuilding(mended?);
     repair.kept.push(kept);
     Ok(repair)
+}
+
+/// What a repair would do, as far as pages can be read.
+fn planned(store: &Redb, id: &SessionId) -> Result<Repair> {
+    let planned = store.shared.engine.read(|txn| {
+        let what = "read the session";
+        let sessions = txn
+            .open_table(crate::format::SESSIONS)
+            .map_err(failed(what))?;
+        let leases = txn.open_table(LEASES).map_err(failed(what))?;
+        let row = find(&sessions, &leases, id)?;
+        let held = store.shared.locks.probe(&row.lock())?;
+        if held == sessionlog_local::lock::Probe::Held {
+            return Err(row.held_by(&leases)?);
+        }
+        let events = txn.open_table(EVENTS).map_err(failed("read events"))?;
+        let (repair, _) = plan(&events, &row, |_, _, _| Ok(None))?;
+        beside(txn)?;
+        Ok(repair)
+    })?;
+    planned.ok_or_else(|| Error::not_found(format!("there is no such session: {id}")))
 }
 
 /// Reads the rows that stand beside the logs and are not content. Each may be damaged, which others mend; pages that
